@@ -12,7 +12,7 @@ from matplotlib.ticker import NullFormatter
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours that are read on one background; `peers` are those of lines and bars in turn."""
+    """Colors for one background; lines and bars of peers have the colors `peers` in turn."""
 
     background: str
     text: str
@@ -21,7 +21,7 @@ class Theme:
     peers: tuple[str, ...]
 
     def colour(self, name: str, k: int = 0) -> str:
-        """Return the colour of a contender: ours, or that of the k-th peer."""
+        """Return the color of a contender: `ours`, or the k-th color of `peers`."""
         return self.ours if name.startswith("cuplug") else self.peers[k % len(self.peers)]
 
 

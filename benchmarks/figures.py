@@ -26,7 +26,7 @@ SIZE_TICKS = {KIB: "1 KiB", 32 * KIB: "32 KiB", MIB: "1 MiB", 32 * MIB: "32 MiB"
 
 
 class Absent(LookupError):
-    """What the table lacks."""
+    """The table lacks a measurement."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Table:
 
 
 def medians(comparison: dict[str, Any], names: Iterable[str] = ()) -> dict[str, float]:
-    """Return the medians of what was measured, of those names or of all, in their order."""
+    """Return the medians of a comparison, for the given names or for all, in their order."""
     results = comparison["results"]
     return {n: results[n]["median"] for n in names or comparison["order"] if n in results}
 
@@ -153,7 +153,7 @@ def kernels(table: Table) -> Figure:
 
 
 def first_use(table: Table) -> Figure:
-    """Imports, and first calls beside those from C."""
+    """Imports, and first calls compared with calls from C."""
     imports: dict[str, float] = {}
     for comparison in table.all("first_use", "import"):
         for name, ms in medians(comparison).items():
@@ -179,7 +179,7 @@ def beside(name: str, comparison: dict[str, Any]) -> dict[str, list[float]]:
 
 
 def behind_best(comparisons: Iterable[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:
-    """Return cuplug's times over those of the best peer, in rows by title up to its sizes."""
+    """Return cuplug's times divided by the best peer's, in rows by title up to its sizes."""
     rows: dict[str, dict[str, list[float]]] = {}
     for comparison in comparisons:
         values = medians(comparison)
@@ -233,7 +233,7 @@ def rows(table: Table) -> Figure:
 
 
 def host_functions(table: Table) -> Figure:
-    """Reductions and expressions on the CPU, beside the fastest of the peers."""
+    """Reductions and expressions on the CPU, compared with the fastest of the peers."""
     figure, panels = new_figure(2, 5)
     texts = {
         "reductions_host": "Reductions on the CPU, each dot a shape and axis",
@@ -257,7 +257,7 @@ def expressions(table: Table) -> Figure:
 
 
 def arrays(table: Table) -> Figure:
-    """Stock operators of arrays, beside the fastest of the peers."""
+    """Stock operators of arrays, compared with the fastest of the peers."""
     found = table.all("array_ops", "")
     figure, panels = new_figure(2, 4)
     for panel, side in zip(panels, ("CPU", "GPU"), strict=True):

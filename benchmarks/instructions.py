@@ -75,7 +75,7 @@ def read_profile(text: str) -> tuple[str, Counter[str]]:
 
 
 def count() -> dict[str, dict[str, float]]:
-    """Return the instructions per call by part, for each case, without those of the empty loop."""
+    """Return the instructions per call by part, for each case, without the empty loop's."""
     with tempfile.TemporaryDirectory() as directory:
         command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "-q"]
         command += [f"--callgrind-out-file={directory}/profile", sys.executable]
@@ -95,7 +95,7 @@ def count() -> dict[str, dict[str, float]]:
 
 
 def per_call(counts: Counter[str], empty: Counter[str]) -> dict[str, float]:
-    """Return the counts per call, without those of the empty loop."""
+    """Return the counts per call, without the empty loop's."""
     parts = {part: (counts[part] - empty[part]) / N_CALLS for part in COUNTED}
     return {part: round(max(value, 0.0), 1) for part, value in parts.items()}
 

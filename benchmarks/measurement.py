@@ -151,7 +151,7 @@ class Comparison:
             self.samples.pop(name, None)
 
     def measure(self, seconds: float, min_rounds: int = 5) -> None:
-        """Time all contenders in turn until the time is over, each at least `min_rounds` times.
+        """Time all contenders in turn until the time is over, each `min_rounds` times or more.
 
         The order rotates with each round. For slow contenders, half the rounds suffice, and one
         round if another contender takes a fifth of the time.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the whole and the committed table as SVG files; writes what the documents quote of it."""
+"""Draw the complete and the committed table as SVG files, and write the figures that docs quote."""
 
 from __future__ import annotations
 

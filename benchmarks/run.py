@@ -62,7 +62,7 @@ MODULES = {
 
 
 def use_staged_package() -> None:
-    """Let this process and the modules import cuplug from build/ if it is not installed."""
+    """Make this process and the modules import cuplug from build/ if it is not installed."""
     staged = str(ROOT / "build" / "python")
     if importlib.util.find_spec("cuplug") is None:
         sys.path.append(staged)

@@ -13,7 +13,7 @@ from collections import Counter
 from io import BytesIO
 from pathlib import Path
 
-# The first pattern that is found in a path says which part of a wheel it is.
+# The first pattern that is found in a path determines its part of a wheel.
 PARTS = {
     "core": r"/lib/libcuplug\.so",
     "runtime": r"/lib/libcuplug_runtime",

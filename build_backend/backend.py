@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PEP 517 build back end: `make`, then setuptools packages what it built."""
+"""The PEP 517 build back end: `make` builds, then setuptools packages the result."""
 
 import os
 import re
@@ -24,7 +24,7 @@ __all__ = [
     "prepare_metadata_for_build_wheel",
 ]
 
-BUILD = Path("build/wheel")  # pyproject.toml names it too
+BUILD = Path("build/wheel")  # pyproject.toml also names it
 PACKAGE = BUILD / "python" / "cuplug"
 
 
@@ -62,7 +62,7 @@ def _make() -> None:
 
 
 def _report() -> None:
-    """Print what was compiled for GPUs; pip shows it with -v."""
+    """Print which code was compiled for GPUs; pip shows it with -v."""
     codes = re.findall(r"code=(sm|compute)_(\d+)(\d[af]?)", (BUILD / "cuda.config").read_text())
     listed = ", ".join(f"{'PTX ' * (kind == 'compute')}{x}.{y}" for kind, x, y in codes)
     print(f"cuplug: CUDA code for {listed}" if listed else "cuplug: no CUDA code, as without nvcc")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let this Python import a built package, and have the command `cuplug`: link.py FOLDER
+"""Make a built package, and the command `cuplug`, available in this Python: link.py FOLDER
 
-It writes what an editable installation does, so that pip lists, replaces and removes it.
+It writes the files of an editable installation, so that pip lists, replaces and removes it.
 """
 
 import os
@@ -53,7 +53,7 @@ def metadata() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the link, the command and the metadata, but beside what pip has installed."""
+    """Write the link, the command and the metadata, unless pip has installed cuplug."""
     site, scripts = (Path(sysconfig.get_path(name)) for name in ("purelib", "scripts"))
     if (site / "cuplug").exists():
         return

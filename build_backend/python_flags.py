@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print the flags by which C finds the headers of this Python and of its NumPy.
 
-NumPy's are behind a link in the build folder with NumPy's version in its name: pip builds in an
+NumPy's are reached by a link in the build folder with NumPy's version in its name: pip builds in an
 environment that it removes, and the next one is in another folder.
 """
 

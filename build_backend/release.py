@@ -12,7 +12,7 @@ from pathlib import Path
 
 from link import read_version
 
-# What cannot read the version where it is at home, include/cuplug/host.h.
+# Copies of the version, in files that cannot read it from include/cuplug/host.h.
 COPIES = {
     "core/cuplug.pc": r"^Version: (.+)$",
     "core/cuplug-config-version.cmake": r'PACKAGE_VERSION "(.+?)"',
@@ -31,7 +31,7 @@ def abi() -> str:
 
 
 def faults_of_changelog(version: str, dated: bool) -> list[str]:
-    """Return what is wrong with the newest section of the changelog."""
+    """Return the errors in the newest section of the changelog."""
     text = Path("CHANGELOG.md").read_text()
     section = re.search(r"^## \[(.+?)\] - (\S+)\n(.*?)(?=^## \[|\Z)", text, re.M | re.S)
     if section is None:
@@ -50,7 +50,7 @@ def faults_of_changelog(version: str, dated: bool) -> list[str]:
 
 
 def faults_of_addresses() -> list[str]:
-    """Return what is wrong with the addresses that the pages of package registries show."""
+    """Return the errors in the addresses that the pages of package registries show."""
     urls = tomllib.loads(Path("pyproject.toml").read_text())["project"].get("urls", {})
     found = [
         f"pyproject.toml: [project.urls] has {name} = {url!r}, expected https://..."
@@ -66,7 +66,7 @@ def faults_of_addresses() -> list[str]:
 
 
 def faults(tag: str | None) -> list[str]:
-    """Return all that stands in the way of a release."""
+    """Return all reasons against a release."""
     version = read_version()
     found = faults_of_changelog(version, dated=tag is not None)
     if not re.fullmatch(VERSION, version):
@@ -83,7 +83,7 @@ def faults(tag: str | None) -> list[str]:
 
 
 def main() -> None:
-    """Name the faults, or say that there are none."""
+    """Print the faults, or that none were found."""
     found = faults(*(sys.argv[1:] or [None]))
     if found:
         sys.exit("\n".join(found))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print the packages that pyproject.toml names: to build, to run, and those of the extras given."""
+"""Print the packages that pyproject.toml names: to build, to run, and of the given extras."""
 
 import sys
 import tomllib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a wheel is made of, as CycloneDX: cuplug, and what its compilers and linker put into it."""
+"""The contents of a wheel as CycloneDX: cuplug, and code that compilers and linkers add to it."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ from link import read_version
 from packageurl import PackageURL
 
 NAME = "cuplug.cdx.json"
-# What is bundled: its name, the type of its package URL, its licence.
+# A bundled component: its name, the type of its package URL, its license.
 CYTHON = ("cython", "pypi", "Apache-2.0")
 NUMPY = ("numpy", "pypi", "BSD-3-Clause")
 LIBGCC = ("libgcc", "generic", "GPL-3.0-or-later WITH GCC-exception-3.1")
@@ -32,7 +32,7 @@ def _first_number(command: list[str], pattern: str) -> str:
 
 
 def bundled(python: str, compiler: str, nvcc: str, glibc: str) -> dict[tuple[str, str, str], str]:
-    """Return what is in a wheel, and its version."""
+    """Return the components of a wheel, and their versions."""
     ask = "from importlib.metadata import version as v; print(v('cython'), v('numpy'))"
     cython, numpy = subprocess.check_output([python, "-c", ask], text=True).split()
     zig = version("ziglang")

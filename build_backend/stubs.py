@@ -184,7 +184,7 @@ def attributes(node: Any) -> dict[str, list[str]]:
 
 
 def members(*bodies: Any) -> list[str]:
-    """Return the lines of what a class declares; setters are next to their properties."""
+    """Return the declarations of a class as lines; setters are next to their properties."""
     found: dict[str, list[str]] = {}
     for node in (node for body in bodies for node in statements(body)):
         if isinstance(node, Nodes.DefNode):
@@ -232,7 +232,7 @@ def statements(node: Any) -> Iterator[Any]:
 
 
 def name_of(declarator: Any) -> str:
-    """Return what a C declarator declares, which may be a pointer or a function."""
+    """Return the name in a C declarator, which may be a pointer or a function."""
     return str(declarator.name) if hasattr(declarator, "name") else name_of(declarator.base)
 
 

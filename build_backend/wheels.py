@@ -44,7 +44,7 @@ def tag_of(python: str) -> tuple[str, str] | None:
 
 
 def make_environment(python: str, tag: str) -> str:
-    """Return the Python of a virtual environment with what a build requires, in fixed versions."""
+    """Return the Python of a virtual environment with the fixed versions that a build requires."""
     made = WORK / tag / "bin" / "python"
     if not made.exists():
         subprocess.run([python, "-m", "venv", WORK / tag], check=True)
@@ -69,7 +69,7 @@ def without(names: tuple[str, ...]) -> dict[str, str]:
 
 
 def build_native(python: str) -> dict[str, str]:
-    """Build for this machine what one for another takes from there; return the settings of that."""
+    """Build the files for this machine that cross builds use; return settings that name them."""
     native = os.environ.get("CROSS_FROM", "")
     if not native:
         native = str(Path(python).parent.parent / "native")
@@ -102,7 +102,7 @@ def build(python: str, machine: str, folder: Path) -> Path:
 
 
 def main() -> None:
-    """Build all; the environments come first, as Cython's C is made anew where Cython is newer."""
+    """Build all; environments come first, since a newer Cython translates all modules again."""
     folder = Path(sys.argv[1])
     found = {python: tag_of(python) for python in sys.argv[2:]}
     for python in [python for python, what in found.items() if what is None]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways in which the tests of the stock operators call them, all compared with NumPy."""
+"""The ways in which tests call the stock operators. All results are compared with NumPy."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ FLOAT8 = ["float8_e4m3fn", "float8_e5m2"]
 
 
 def dtype_of(name: str) -> np.dtype:
-    """Return the NumPy dtype of a name, ml_dtypes' ones included."""
+    """Return the NumPy dtype of a name, including dtypes of ml_dtypes."""
     return np.dtype(getattr(ml_dtypes, name) if name in ("bfloat16", *FLOAT8) else name)
 
 
 @dataclass
 class Backend:
-    """Where arrays are put before a call, and how results come back."""
+    """A destination of arrays before a call, and a way to return results."""
 
     name: str
     put: Callable[[np.ndarray], object]
     take: Callable[[object], np.ndarray]
     keywords: dict
-    device: str  # where the operator must have run
+    device: str  # the device on which the operator must have run
 
     def __call__(self, operator, *arrays, **keywords) -> np.ndarray:
-        """Call an operator on NumPy arrays, or lists of them, put here; return a NumPy array.
+        """Call an operator on NumPy arrays, or lists of them, moved here; return a NumPy array.
 
-        Where it ran is checked.
+        Check the device on which it ran.
         """
         import cuplug
 
@@ -48,13 +48,13 @@ class Backend:
         return self.take(result)
 
     def moved(self, x):
-        """Return an array, or a list of arrays, here; anything else as it is."""
+        """Return an array, or a list of arrays, moved here; anything else unchanged."""
         if isinstance(x, list):
             return [self.moved(item) for item in x]
         return self.put(x) if isinstance(x, np.ndarray) else x
 
     def supports(self, dtype: np.dtype) -> bool:
-        """Say whether the library of this backend has a dtype."""
+        """Return whether the library of this backend has a dtype."""
         if self.name == "torch":
             return dtype.name not in ("uint16", "uint32", "uint64")
         return not (self.name == "cupy" and dtype.name in ("bfloat16", *FLOAT8))
@@ -84,7 +84,7 @@ def _torch_take(x) -> np.ndarray:
 
 
 def contents(x) -> np.ndarray:
-    """Return what an array of ours on a GPU holds, also after a call with a fault."""
+    """Return the contents of a cuplug array on a GPU, also after a call with a fault."""
     import cuplug
 
     return cuplug.from_pointer(x.data_ptr, x.shape, x.dtype, x.device, owner=[x]).numpy()
@@ -108,7 +108,7 @@ def _make(name: str) -> Backend:
     return Backend(name, cupy.asarray, cupy.asnumpy, {}, "cuda:0")
 
 
-# Kernels are the same wherever arrays are from: compute-sanitizer sees them with one's own.
+# Kernels are the same for all libraries, so compute-sanitizer checks them only with cuplug arrays.
 GPU = [pytest.param("own", marks=pytest.mark.gpu)]
 GPU += [
     pytest.param(name, marks=[pytest.mark.gpu, pytest.mark.again])
@@ -118,12 +118,12 @@ GPU += [
 
 @pytest.fixture(params=["host", *GPU])
 def backend(request) -> Backend:
-    """Return each of the backends in turn."""
+    """Return each backend in turn."""
     return _make(request.param)
 
 
 def assert_same(result: np.ndarray, expected: np.ndarray, ulps: int = 0) -> None:
-    """Compare to the bit (NaNs are alike); complex numbers to some units in the last place."""
+    """Compare exactly, with equal NaNs, or with a tolerance of `ulps` units in the last place."""
     assert result.shape == expected.shape
     assert result.dtype == expected.dtype
     if ulps:

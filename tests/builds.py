@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compiled for the tests: each thing once in a run, by the worker that needs it first."""
+"""Compilations for tests: each is done once in a run, by the first worker that needs it."""
 
 import fcntl
 import hashlib
@@ -19,7 +19,7 @@ from selection import is_sanitized, n_gpus, runs_all
 
 BUILT = Path(flags.PACKAGE).parent
 COMPILER = shlex.split(os.environ.get("CC", "cc"))
-# Tests of what compilers make of loops: their expressions are compiled as those of users.
+# Tests of compiled loops: their expressions are compiled with users' options.
 OPTIMIZED = ("test_element_wise", "test_host_compiler", "test_reductions", "test_rows")
 OPTIMIZED += ("test_same_numbers", "test_vector_functions")
 
@@ -30,14 +30,14 @@ def run_compiler(command: list[str]) -> subprocess.CompletedProcess:
 
 
 def compile_library(command: list[str]) -> None:
-    """Run a compiler; what it says is the failure's text."""
+    """Run a compiler; if it fails, the test fails with its output."""
     done = run_compiler(command)
     if done.returncode:
         pytest.fail(f"{shlex.join(command)}\n{done.stdout}{done.stderr}", pytrace=False)
 
 
 def run_at(command: list, cwd: Path, **variables: str) -> str:
-    """Run a command that must succeed; return what it printed."""
+    """Run a command that must succeed; return its output."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     done = subprocess.run(
         command, cwd=cwd, env=inherited | variables, capture_output=True, text=True, timeout=900
@@ -49,7 +49,7 @@ def run_at(command: list, cwd: Path, **variables: str) -> str:
 def compile_module(
     source: Path, folder: Path, name: str = "", search: Path = BUILT, options: Iterable[str] = ()
 ) -> None:
-    """Compile a .pyx as someone outside of the project does; `search`: where cuplug's .pxd are."""
+    """Compile a .pyx as a user does; `search` is the directory with cuplug's .pxd files."""
     name = name or source.stem
     c_file = folder / f"{name}.c"
     library = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
@@ -73,14 +73,14 @@ def compile_driver(source: str, folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def shared(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder that all workers of a run have in common."""
+    """Return the folder that all workers of a run share."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if hasattr(pytestconfig, "workerinput") else base
 
 
 @pytest.fixture(scope="session")
 def once(shared: Path) -> Callable[[str, Callable[[Path], object]], Path]:
-    """Return `once(name, fill)`, the folder of that name, which `fill` has filled once in a run."""
+    """Return `once(name, fill)`, which returns a folder that `fill` has filled once in a run."""
 
     def once(name: str, fill: Callable[[Path], object]) -> Path:
         folder = shared / "built" / name
@@ -99,7 +99,7 @@ def once(shared: Path) -> Callable[[str, Callable[[Path], object]], Path]:
 def little_optimization(request: pytest.FixtureRequest) -> Iterator[None]:
     """Compile expressions in a third of the time, unless all tests run.
 
-    Tests with sanitizers find the code of all tests in the cache, in CI.
+    In CI, tests with sanitizers find the code of all tests in the cache.
     """
     with pytest.MonkeyPatch.context() as patch:
         if not (runs_all() or is_sanitized() or request.path.stem in OPTIMIZED):
@@ -123,7 +123,7 @@ def build_plugin(once) -> Callable[..., Path]:
     """Return a function that compiles a plugin from a file or from text.
 
     `build_plugin(source, name, defines=(), cuda=False, extra=())` returns the path of lib<name>.so,
-    alone in a directory of its own. The same request is compiled once in a run.
+    in its own directory. The same request is compiled once in a run.
     """
 
     def build(

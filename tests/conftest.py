@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of all rooms share: which of them run, and fixtures."""
+"""Code for the tests of all rooms: the selection of tests, and fixtures."""
 
 import faulthandler
 import os
@@ -16,17 +16,17 @@ from cuplug._source.compilers import cache
 from hypothesis import HealthCheck, settings
 from places import FIXTURES, ROOT
 
-os.umask(0o022)  # folders that a group may write are refused
+os.umask(0o022)  # folders that a group may write are rejected
 
-# The workers, and more than a thousand processes, import the same modules: where bytecode is not to
-# be written next to them, it is in build/.
+# The workers, and more than a thousand processes, import the same modules. If bytecode may not be
+# written next to them, it is in build/.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.dont_write_bytecode = False
     sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(ROOT / "build" / "bytecode")
 
 pytest_plugins = ["selection", "builds", "backends", "fake_driver", "fake_loops", "emulated_driver"]
 
-# Machines are slow at times, and fixtures of a test serve all examples.
+# Machines are sometimes slow, and all examples of a test share its fixtures.
 settings.register_profile(
     "cuplug",
     deadline=None,
@@ -60,10 +60,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture(scope="session", autouse=True)
 def caches_of_the_tests(shared: Path) -> Iterator[None]:
-    """Keep what cuplug compiles apart from the user's caches: in build/, for later runs as well.
+    """Keep compiled code in build/, apart from the user's caches, also for later runs.
 
-    Its keys are all that a result depends on. If the folder is not fit for a cache, or its path has
-    a space, as links for the shell must not, it is kept for all workers and processes of this run.
+    Its keys contain everything that a result depends on. If a cache cannot be in that folder, or
+    its path has a space, which links for the shell must not have, the cache is only for this run.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUPLUG_CACHE_DIR", str(ROOT / "build" / "compiled"))
@@ -74,7 +74,7 @@ def caches_of_the_tests(shared: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def arguments_file(build_plugin: Callable[..., Path]) -> Path:
-    """Return the plugin with an operator for each kind of argument; host entries alone."""
+    """Return the plugin with an operator for each kind of argument, with only host entries."""
     return build_plugin(FIXTURES / "arguments.c", "arguments")
 
 
@@ -86,7 +86,7 @@ def ops(arguments_file: Path) -> Any:
 
 @pytest.fixture
 def plugin_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty directory that is the whole of LD_LIBRARY_CUPLUG_PATH."""
+    """Return an empty directory, the only one in LD_LIBRARY_CUPLUG_PATH."""
     directory = tmp_path / "plugins"
     directory.mkdir(mode=0o755)
     monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", str(directory))
@@ -95,7 +95,7 @@ def plugin_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def place(plugin_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a new directory: nothing else is searched, but for the stock plugins."""
+    """Return a new directory, the only one that is searched besides the stock plugins."""
     for variable in OTHER_SEARCH_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(plugin_dir.parent / "home"))
@@ -112,8 +112,8 @@ def good_file(build_plugin: Callable[..., Path]) -> Path:
 def run_python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
     """Return a function that runs Python text in a fresh process.
 
-    `run_python(code, env={})` has the variables of this process, those in `env` instead, and
-    without those that are None there.
+    `run_python(code, env={})` passes the variables of this process, replaced by `env`. Variables
+    that are None in `env` are removed.
     """
 
     def run(code: str, env: dict[str, str | None] | None = None, timeout: float = 120):
@@ -129,6 +129,6 @@ def run_python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
 
 @pytest.fixture(autouse=True)
 def first_gpu(request):
-    """Begin tests on GPUs on the first one: JAX leaves the one current that it used last."""
+    """Begin each GPU test on the first GPU: JAX leaves the last one that it used current."""
     if "gpu" in request.keywords and "torch" in sys.modules:
         sys.modules["torch"].cuda.set_device(0)

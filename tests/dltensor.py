@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DLPack's `DLTensor`, to be filled by hand, and arrays with nothing but DLPack's methods."""
+"""DLPack's `DLTensor`, with fields that tests set, and arrays with only DLPack's methods."""
 
 import ctypes
 
 
 class Tensor(ctypes.Structure):
-    """An array, as a capsule describes it."""
+    """An array, as in a capsule."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -22,7 +22,7 @@ class Tensor(ctypes.Structure):
 
 
 class OnlyDLPack:
-    """An array of the host that NumPy finds by `from_dlpack` alone."""
+    """An array of the host that NumPy can read only through `from_dlpack`."""
 
     def __init__(self, x):
         self.x = x

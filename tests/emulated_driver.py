@@ -14,7 +14,7 @@ from emulation import COMPILER, HEAD
 from places import FIXTURES, TESTS
 from processes import run_on
 
-# For kernels that a test compiles by itself.
+# For kernels that a test compiles itself.
 PRELUDE = """
 import sys
 import numpy as np
@@ -71,7 +71,7 @@ def emulated_cuda(once) -> Path:
 def run_emulated(emulated_cuda):
     """Return a function that runs Python text in a process with the emulated GPU.
 
-    It returns what was printed.
+    It returns the output.
     """
     paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
     usual = {"EMULATED": str(emulated_cuda), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
@@ -88,7 +88,7 @@ def run_kernels(run_emulated):
     need_nvrtc()
 
     def run(body: str, **variables: str) -> str:
-        # What is compiled there is nothing for the cache of the others.
+        # Code that is compiled there must not enter the other tests' cache.
         text = PRELUDE + f"SCALE = {SCALE!r}\n" + textwrap.dedent(body)
         return run_emulated(text, CUPLUG_CACHE_BYTES="0", **variables)
 
@@ -96,7 +96,7 @@ def run_kernels(run_emulated):
 
 
 def need_nvrtc() -> None:
-    """Skip where there is no compiler."""
+    """Skip the test if NVRTC is not installed."""
     try:
         nvrtc.find()
     except cuplug.CompileError as error:
@@ -139,7 +139,7 @@ def fails(error, operator, *arrays, **keywords):
 
 @pytest.fixture
 def run_plugins(run_emulated, emulated_cuda):
-    """Return a function that runs Python text where stock plugins are emulated."""
+    """Return a function that runs Python text with emulated stock plugins."""
     if not toolkit.find_nvcc():
         pytest.skip("needs the headers of nvcc")
     return lambda text: run_emulated(PLUGINS + text, LD_LIBRARY_CUPLUG_PATH=str(emulated_cuda))

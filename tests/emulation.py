@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA code in a process with the emulated driver (fixtures/emulated_cuda.c): the C++ compiler
-makes of it what runs thread after thread. $EMULATED is a folder for that.
+"""CUDA code in a process with the emulated driver (fixtures/emulated_cuda.c). The C++ compiler
+turns it into code that runs one thread after another. $EMULATED is the folder for that code.
 
-Of modules NVRTC tells names and types. Code of expressions is known as it was generated."""
+NVRTC returns names and types for modules. The code of expressions is known when generated."""
 
 import contextlib
 import ctypes
@@ -20,7 +20,7 @@ from cuplug._source.fusion import rowwise
 from places import FIXTURES, ROOT
 
 HEAD = "emulated_kernel.h"
-# Nothing of the C++ library is used: linking is quicker without it.
+# The C++ library is not used, and linking is faster without it.
 FLAGS = ["-std=c++17", "-O0", "-w", "-fPIC", "-ffp-contract=off", "-fno-threadsafe-statics"]
 LIBRARIES = ["-nodefaultlibs", "-lm", "-lgcc", "-lc"]
 COMPILER = [os.environ.get("CXX", "c++"), *FLAGS]
@@ -31,19 +31,19 @@ defines: list[str] = []  # for it
 
 
 def install_expressions(n_blocks: int = 0) -> None:
-    """Make operators from expression_values run on the emulated driver in this process.
+    """Make operators from expressions run on the emulated driver in this process.
 
-    With `n_blocks`, as many blocks run at once.
+    With `n_blocks`, this number of blocks runs at once.
     """
     defines[:] = [f"-DEMULATED_BLOCKS={n_blocks}"] if n_blocks else []
     element_wise.compile_cuda = reductions.compile_cuda = rowwise.compile_cuda = emulate
 
 
 def emulate(source, symbols, device, name, texts, options, space="cuplug") -> list[int]:
-    """Do what `compile_cuda` does; return the functions that launch the kernels."""
+    """Compile like `compile_cuda`; return the functions that launch the kernels."""
     seen.append(source)
     launches = "".join(f"EMULATE({space}, {symbol})\n" for symbol in symbols)
-    if space:  # of its own: what one name stands for would be one for all libraries
+    if space:  # a unique one, as all libraries would share one definition of a name
         source = f"#define {space} {space}_{hashlib.sha256(source.encode()).hexdigest()}\n{source}"
     library = ctypes.CDLL(_build(f"{source}\n{launches}", defines))
     functions = (library[f"emulated_{symbol}"] for symbol in symbols)
@@ -82,11 +82,11 @@ def install_modules() -> None:
 
 
 def build_plugin(name: str, cuda: Sequence[str | Path] = (), has_clusters: bool = False) -> None:
-    """Build a stock plugin whose CUDA side runs on the emulated driver, into $EMULATED.
+    """Build a stock plugin whose CUDA entries run on the emulated driver, into $EMULATED.
 
-    `cuda` are its files of CUDA code, if not all. With `has_clusters`, the blocks of
-    a cluster run at once. Other processes may build it at the same time, or
-    have it loaded: what is there is not replaced.
+    `cuda` names its files of CUDA code; the default is all. With `has_clusters`, the blocks of a
+    cluster run at once. An existing file is not replaced, since other processes may build it at the
+    same time, or have it loaded.
     """
     path, folder = Path(os.environ["EMULATED"], f"lib{name}.so"), ROOT / "plugins" / name
     if path.exists():
@@ -109,7 +109,7 @@ def build_plugin(name: str, cuda: Sequence[str | Path] = (), has_clusters: bool 
 
 
 def build_sorting() -> None:
-    """Build the plugin `sorting` so, where CUB sorts in it by what stands for that."""
+    """Build the plugin `sorting` for the emulated driver, with a replacement for CUB's sort."""
     files = ["sorting", "topk", "unique", "searchsorted", "permutation"]
     gpu = [
         "keys",
@@ -142,7 +142,7 @@ def _size(symbol: str, name: str) -> str:
 
 
 def _build(source: str, defines: Sequence[str] = ()) -> str:
-    """Return the path of the library of a source, which other processes may ask for too."""
+    """Return the path of the library for a source, which other processes may also request."""
     directory = os.environ["EMULATED"]
     text = f"#include <{HEAD}>\n{source}"
     path = f"{directory}/{hashlib.sha256(repr((text, defines)).encode()).hexdigest()[:32]}"

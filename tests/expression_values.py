@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays to try expressions on, and NVRTC's view of their code."""
+"""Arrays for tests of expressions, and the compilation of their code by NVRTC."""
 
 from functools import cache
 
@@ -23,7 +23,7 @@ def values(shape, dtype, seed=0):
 
 
 def sliced(draw, x):
-    """Draw a view of an array: transposed, with steps, backwards."""
+    """Draw a view of an array: transposed, with steps, or reversed."""
     parts = [
         slice(draw(st.integers(0, 2)), None, draw(st.sampled_from([1, 2, 3, -1, -2])))
         for _ in range(x.ndim)
@@ -33,8 +33,8 @@ def sliced(draw, x):
 
 
 def nvrtc(code: str) -> bytes:
-    """Compile with NVRTC where there is one; no warnings. What includes no files needs nothing that
-    --minimal leaves out."""
+    """Compile with NVRTC if it is installed, without warnings. Code that includes no files must
+    compile with --minimal."""
     try:
         jit.nvrtc.find()
     except cuplug.CompileError:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python text in a process with the driver that needs no GPU (tests/fixtures/fake_cuda.c).
 
-A process starts CUDA once, so each test runs its text in a process of its own.
+A process starts CUDA once, so each test runs its text in a separate process.
 """
 
 import textwrap
@@ -95,7 +95,7 @@ a = cuplug.asarray(x, device="cuda")
 out = cuplug.empty(x.shape, x.dtype, "cuda")
 """
 
-# What waits, or makes the driver wait: allocations of its own, pinned memory.
+# Functions that wait, or make the driver wait: its own allocations, pinned memory.
 WAITING = """
 WAITING = {"cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize", "cuMemHostAlloc",
            "cuMemFreeHost", "cuMemAlloc", "cuMemFree", "cuMemcpyHtoD", "cuMemcpyDtoH",

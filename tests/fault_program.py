@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random good and bad calls of several threads on a GPU, who read one another's results."""
+"""Random valid and invalid calls of several threads on a GPU that read each other's results."""
 
 import random
 import re
@@ -15,7 +15,7 @@ N_STEPS = 60
 
 
 class Caller(threading.Thread):
-    """A thread that is to be told of its own faults, and of those of what it reads."""
+    """A thread that must receive its own faults, and the faults of arrays that it reads."""
 
     def __init__(self, number, pick, plain, source, made, make_stream):
         super().__init__()
@@ -26,7 +26,7 @@ class Caller(threading.Thread):
         self.problems: list[str] = []
 
     def tell(self, function: Callable, causes=frozenset(), is_read=False):
-        """Return what a function returns: calls raise faults of this thread, reads also causes."""
+        """Return a function's result. Calls raise faults of this thread, reads also `causes`."""
         while True:
             try:
                 result = function()
@@ -75,7 +75,7 @@ class Caller(threading.Thread):
 
 
 def run(pick: Callable, plain: Callable, source, make_stream: Callable) -> None:
-    """Have threads call operators that pick elements of a source and that take one array."""
+    """Make threads call an operator that selects elements of a source, and one with one array."""
     made = [(plain(source), frozenset()) for _ in range(4)]
     callers = [
         Caller(number, pick, plain, source, made, make_stream) for number in range(N_CALLERS)
@@ -90,7 +90,7 @@ def run(pick: Callable, plain: Callable, source, make_stream: Callable) -> None:
 
 
 def fault_of(array) -> int | None:
-    """Return the index that the read of an array complains of."""
+    """Return the index in the fault that reading an array raises; None without a fault."""
     try:
         array.numpy()
     except IndexError as error:

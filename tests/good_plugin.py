@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin in C that passes every rule of `cuplug check`, and what compiles and judges it."""
+"""A plugin in C that passes every rule of `cuplug check`, and functions to compile and check it."""
 
 import subprocess
 from pathlib import Path
@@ -36,5 +36,5 @@ def compile_plugin(
 
 
 def problems(path: str) -> dict[str, tuple[str, str]]:
-    """Return rule -> (level, text) of the findings that are not fine."""
+    """Return rule -> (level, text) of the findings that are not ok."""
     return {f.rule: (f.level, f.text) for f in check_file(path) if f.level != "ok"}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images of containers without a container engine: the steps of a Dockerfile, one by one.
 
-Each stage is a copy of this machine's files (an overlay), which only its own commands see. This
-machine is what the stage is `FROM`: its Python is /usr/local/bin/python there.
+Each stage is a copy of this machine's files (an overlay), visible only to its own commands. This
+machine replaces the image in `FROM`, and its Python is /usr/local/bin/python there.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def _can_mount() -> bool:
 
 
 NEEDS_MOUNTS = pytest.mark.skipif(not _can_mount(), reason="needs root that may mount")
-COMPILERS = ("cc", "gcc", "clang")  # which slim images have not
-# In a mount namespace of its own: the arguments are the stage's folder and the command.
+COMPILERS = ("cc", "gcc", "clang")  # absent from slim images
+# Runs in its own mount namespace. The arguments are the stage's folder and the command.
 _ENTER = """
 cd "$1" && shift && mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root &&
 mount --rbind /proc root/proc && mount --rbind /sys root/sys && mount --rbind /dev root/dev &&
@@ -35,7 +35,7 @@ exec chroot root sh -c "$@"
 
 
 class Stage:
-    """One stage of a Dockerfile; `variables` are those of its commands."""
+    """One stage of a Dockerfile; `variables` are set for its commands."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -52,7 +52,7 @@ class Stage:
         self.run(f"chmod a+rx {above}")
 
     def run(self, script: str, *arguments: str, **variables: str) -> str:
-        """Run a script as root in the stage; return what it printed, which ends if it fails."""
+        """Run a script, which ends at the first error, as root in the stage; return its output."""
         command = ["unshare", "--mount", "sh", "-c", _ENTER, "sh", str(self.folder)]
         script = f"cd {self.directory} && {script}"
         done = subprocess.run(
@@ -74,7 +74,7 @@ class Stage:
         return self.run(script, *self.command, **variables)
 
     def copy(self, sources: list[Path], target: str) -> None:
-        """Copy files, and what is in folders, as COPY does."""
+        """Copy files, and the contents of folders, like COPY."""
         to = self.folder / "upper" / target.lstrip("/")
         to.mkdir(parents=True, exist_ok=True, mode=0o755)
         for source in sources:

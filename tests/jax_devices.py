@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JAX for the tests: eight devices of the CPU, and where there is a GPU, that one too."""
+"""JAX for the tests: eight CPU devices, and the GPU if one is available."""
 
 import os
 
 import pytest
 
-# Before anything of JAX runs; its memory of the GPU grows as it is needed, as others test, too.
+# Set before JAX starts. It allocates GPU memory as needed, since other tests need some as well.
 os.environ["XLA_FLAGS"] = (
     f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
 )
@@ -19,5 +19,5 @@ on_each_device = pytest.mark.parametrize(
 
 
 def on(device):
-    """Return a context in which arrays are made, and programs run, on "cpu" or "cuda"."""
+    """Return a context in which arrays are created, and programs run, on "cpu" or "cuda"."""
     return jax.default_device(jax.devices(device)[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts that a NumPy array may have, and what counts as the same array."""
+"""Layouts that a NumPy array may have, and the comparison of arrays."""
 
 import numpy as np
 

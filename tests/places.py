@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where things lie."""
+"""Paths of the project's folders."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python and the command `cuplug` in processes of their own."""
+"""Python and the command `cuplug` in separate processes."""
 
 import ctypes
 import os
@@ -17,13 +17,13 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a
 
 
 def environment() -> dict[str, str]:
-    """Return the variables of this process but those that steer cuplug; its cache stays."""
+    """Return the variables of this process, without cuplug's except its cache directory."""
     kept = {"CUPLUG_CACHE_DIR": os.environ["CUPLUG_CACHE_DIR"]}
     return {k: v for k, v in os.environ.items() if not k.startswith("CUPLUG_")} | kept
 
 
 def run_on(driver: str, text: str, **variables: str) -> str:
-    """Run Python text with the libcuda.so.1 of a directory, "" for none; return what it printed."""
+    """Run Python text with the libcuda.so.1 of a directory, "" for none; return its output."""
     others = {
         k: v for k, v in environment().items() if k == "LD_PRELOAD" or not k.startswith("LD_")
     }
@@ -39,7 +39,7 @@ def run_on(driver: str, text: str, **variables: str) -> str:
 
 
 def run(*arguments: str, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess:
-    """Run the command `cuplug` as a person does."""
+    """Run the command `cuplug` as a user does."""
     path = [str(Path(PACKAGE).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     changed = {"PYTHONPATH": os.pathsep.join(path), **variables}
     command = [sys.executable, "-m", "cuplug", *arguments]
@@ -49,7 +49,7 @@ def run(*arguments: str, cwd: Path | None = None, **variables: str) -> subproces
 
 
 def in_child(function: Callable[[], object], user: int | None = None) -> None:
-    """Run a function in a forked process, as another user if told; fail if it fails."""
+    """Run a function in a forked process, as another user if given; fail if it fails."""
     child = os.fork()
     if not child:
         try:
@@ -67,9 +67,9 @@ def in_child(function: Callable[[], object], user: int | None = None) -> None:
 
 
 def enter_user_namespace(user: int) -> None:
-    """Leave the system's root without a number, as in rootless containers."""
+    """Enter a namespace where the system's root has no number, as in rootless containers."""
     library = ctypes.CDLL(None)
-    library.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: /proc/self is root's after a change of users
+    library.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: after a change of users, root owns /proc/self
     if library.unshare(0x10000000):  # CLONE_NEWUSER
         os._exit(0)  # the system does not allow it
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")

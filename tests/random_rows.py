@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators whose signatures are drawn from the grammar, and do nothing but fill their outputs."""
+"""Operators with random signatures from the grammar, which only fill their outputs."""
 
 import random
 
@@ -93,7 +93,7 @@ def random_signature(rng, name):
 
 
 def random_plugin(n, seed=0, name="random_rows"):
-    """Return the source of a plugin with operators r0 ... of one row, or of two."""
+    """Return the source of a plugin with operators r0, r1, ..., of one overload or of two."""
     rng = random.Random(seed)
     rows = []
     for k in range(n):

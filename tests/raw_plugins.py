@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins with tables written by hand, and what the loader says of them."""
+"""Plugins with tables written by hand, and their records in listings."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ from places import FIXTURES, ROOT
 
 
 def quoted(text):
-    """Return text as a C string."""
+    """Return text as a C string literal."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def compile_fixture(source, library, *flags, **fields):
-    """Compile tests/fixtures/<source> to a path, which is returned; `fields` become -D."""
+    """Compile tests/fixtures/<source> to a path and return it; `fields` become -D options."""
     options = [
         "-std=c11",
         "-shared",
@@ -31,7 +31,7 @@ def compile_fixture(source, library, *flags, **fields):
 
 
 def named_plugin(library, name, *flags, **fields):
-    """Compile a plugin of that name, whose operator has the same name; `fields` as raw_table.c."""
+    """Compile a plugin and operator of one name; `fields` are macros of raw_table.c."""
     fields.setdefault("SIGNATURE", quoted(f"{name}(x: float32[...]) -> float32[...]"))
     fields.setdefault("SECOND_SIGNATURE", quoted(f"{name}(x: float64[...]) -> float64[...]"))
     return compile_fixture("raw_table.c", library, *flags, NAME=quoted(name), **fields)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests that need a GPU, files side by side, and some again under compute-sanitizer.
+"""Run the tests that need a GPU, several files at once, and some again under compute-sanitizer.
 
-The slow tests run, too, except under compute-sanitizer.
+Slow tests also run, except under compute-sanitizer.
 
 python tests/run_on_gpu.py --jobs 8                         # or: make gpu-test GPU_JOBS=8
 python tests/run_on_gpu.py --tools memcheck -k "scatter"    # options that follow are pytest's
@@ -29,12 +29,12 @@ SANITIZER += ["--launch-timeout", "120", "--error-exitcode", "1", "--tool"]
 MARKS = {False: "gpu and not alone", True: "gpu and sanitizer and not alone and not again"}
 ALONE = "gpu and alone"
 LIMIT_S = 900.0  # of one file
-LINES = 40  # of a failure that are shown
+LINES = 40  # of a failure's output that are shown
 
 
 @dataclass
 class Outcome:
-    """What came of a file, under one of compute-sanitizer's tools or none, ""."""
+    """The outcome of a file, under a tool of compute-sanitizer, or "" for none."""
 
     tool: str
     file: str
@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def left_out(self) -> Counter[str]:
-        """How many tests did not run, by reason."""
+        """The number of tests that did not run, by reason."""
         said = re.findall(r"^SKIPPED \[(\d+)\] (.+)$", self.text, re.M)
         line = re.search(r"^Left out: (.+)$", self.text, re.M)
         said += re.findall(r"([\d,]+) tests that (.+?)(?:; |$)", line[1]) if line else []
@@ -97,7 +97,7 @@ def run(tool: str, file: str, mark: str, options: list[str]) -> Outcome:
 
 
 def run_all(tools: list[str], jobs: int, options: list[str]) -> Iterator[Outcome]:
-    """Run each file, and some with each of compute-sanitizer's tools; then what runs alone."""
+    """Run each file, some with each tool of compute-sanitizer; then exclusive tests."""
     work = [
         (tool, file, MARKS[True]) for tool in tools for file in files(tool, MARKS[True], options)
     ]
@@ -109,7 +109,7 @@ def run_all(tools: list[str], jobs: int, options: list[str]) -> Iterator[Outcome
 
 
 def main() -> int:
-    """Run what is asked for, and say what failed."""
+    """Run the selected tests, and report failures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=4, help="files at once")
     parser.add_argument("--tools", default="memcheck,racecheck", help="of compute-sanitizer")

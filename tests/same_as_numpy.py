@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of `cuplug.array_api` compared with NumPy's of the same names."""
+"""Functions of `cuplug.array_api` compared with the NumPy functions of the same names."""
 
 import warnings
 
@@ -25,7 +25,7 @@ def compare(seen, wanted, tolerance=1e-12):
 
 
 def check(name, *args, tolerance=1e-12, **keywords):
-    """Compare a function with NumPy's of the same name, and what NumPy makes of our arrays."""
+    """Compare a function with NumPy's of the same name, also called with cuplug arrays."""
     mine = [ours(x) if isinstance(x, np.ndarray) else x for x in args]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests run here, and one line for those that do not."""
+"""The selection of tests, and one line of output for tests that do not run."""
 
 import functools
 import gc
@@ -11,29 +11,29 @@ from collections import Counter, defaultdict
 
 import pytest
 
-LEFT_OUT = pytest.StashKey[Counter]()  # reason -> how many tests
+LEFT_OUT = pytest.StashKey[Counter]()  # reason -> number of tests
 
 
 @functools.cache
 def n_gpus() -> int:
-    """Ask in a process of its own: CUDA must not start in the one that runs the tests."""
+    """Count in a separate process: CUDA must not start in the one that runs the tests."""
     code = "import cuplug; print(len(cuplug.devices()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     return int(done.stdout) if done.returncode == 0 else 0
 
 
 def runs_all() -> bool:
-    """Tell whether the slow tests run too, and the others at their full length."""
+    """Return whether slow tests also run, and all tests at full length."""
     return os.environ.get("CUPLUG_TEST_ALL") == "1"
 
 
 def is_sanitized() -> bool:
-    """Tell whether the address sanitizer sees these tests."""
+    """Return whether these tests run with the address sanitizer."""
     return "libasan" in os.environ.get("LD_PRELOAD", "")
 
 
 def _reason(item: pytest.Item) -> str:
-    """Return why a test is left out; "" where it runs."""
+    """Return why a test is skipped; "" if it runs."""
     marks = {mark.name: mark for mark in reversed([*item.iter_markers()])}
     if "gpu" in marks and n_gpus() < marks["gpu"].kwargs.get("n", 1):
         return f"need more GPUs than there are ({n_gpus()})"
@@ -47,7 +47,7 @@ def _reason(item: pytest.Item) -> str:
 
 
 def _further_cases(items: list[pytest.Item]) -> set[pytest.Item]:
-    """Return the cases that are not in the samples, which are the same ones on every machine."""
+    """Return the cases outside the samples, which are the same on every machine."""
     tables = defaultdict(list)
     for item in items:
         if mark := item.get_closest_marker("sample"):
@@ -72,7 +72,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what this machine cannot run, of what -k and -m have left."""
+    """Deselect tests that this machine cannot run, among those that -k and -m selected."""
     reasons = [_reason(item) for item in items]
     if _runs_few(config):
         further = _further_cases(
@@ -89,25 +89,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Leave thousands of tests out of the garbage collections to come, which some tests request."""
+    """Exclude thousands of tests from later garbage collections, which some tests request."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node) -> None:
-    """Take over what a worker of xdist has counted; all count the same."""
+    """Use the counts of an xdist worker; all workers have the same ones."""
     node.config.stash[LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Tests that are all left out have not failed."""
+    """Return success if all tests were deselected."""
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(LEFT_OUT, {}):
         session.exitstatus = pytest.ExitCode.OK
 
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
-    """Say how many tests are left out, and why."""
+    """Report how many tests did not run, and why."""
     counts = config.stash.get(LEFT_OUT, Counter())
     parts = [f"{n:,} tests that {reason}" for reason, n in counts.items()]
     if parts:

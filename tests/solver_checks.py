@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factorizations of arrays in GPU memory compared with NumPy's, for a GPU and the emulated one."""
+"""Factorizations of arrays in GPU memory compared with NumPy, for a real and an emulated GPU."""
 
 import cuplug
 import numpy as np
@@ -181,7 +181,7 @@ def check_of_singular_values(dtype):
 
 
 def check_views(dtype):
-    """Transposed, cut, reversed and broadcast arrays."""
+    """Check transposed, sliced, reversed and broadcast arrays."""
     base = drawn(dtype, (6, 8, 8)) + 4 * np.eye(8, dtype=dtype)
     a = there(base)
     for x, y in (
@@ -203,7 +203,7 @@ def check_views(dtype):
 
 
 def check_failures(dtype):
-    """NumPy's errors, of one matrix or of one of several; determinants are 0."""
+    """Check that errors equal NumPy's, for one matrix or one of several; determinants are 0."""
     good = np.eye(3, dtype=dtype)
     singular = good.copy()
     singular[2] = singular[1]
@@ -239,7 +239,7 @@ def check_no_elements(dtype):
 
 
 def check_numpy_functions(dtype):
-    """NumPy's functions compute by these, where the arrays are."""
+    """Check that NumPy's functions use these, on the device of the arrays."""
     x = positive(dtype, (2,), 4)
     a = there(x)
     for name in ("cholesky", "det", "inv", "eigvalsh", "pinv", "matrix_rank", "svdvals"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of stock operators with arrays that differ by a seed."""
+"""Calls of stock operators with arrays that depend on a seed."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def whole_numbers(seed: int) -> np.ndarray:
 
 
 def places(seed: int) -> np.ndarray:
-    """Return indices of which none is twice there."""
+    """Return indices without repetition."""
     return np.random.default_rng(seed).permutation(N)[:300]
 
 
@@ -103,7 +103,7 @@ def pairs_of_classes(seed: int) -> np.ndarray:
     return np.stack([classes(seed), (classes(seed) + 3) % 8], 1)
 
 
-# Operator -> how it is called, and arrays by number, to be made with different seeds.
+# Operator -> its call, and the functions that create its arrays from a seed.
 CALLS = {
     "gather": (gather, [floats, indices], ()),
     "gather_wrap": (gather, [floats, indices], ("wrap",)),
@@ -171,15 +171,15 @@ CALLS = {
     "rotary": (ops.rotary, [heads, turns, turns, positions], ()),
     "rotary_backward": (ops.rotary_backward, [heads, turns, turns, positions], ()),
 }
-# Their results are differences of what is rounded.
+# Their results are differences of rounded numbers.
 DIFFERENCES = {"layer_norm", "add_layer_norm", "cross_entropy", "cross_entropy_backward"}
 DIFFERENCES |= {"topk_softmax_backward"}
 DIFFERENCES |= {"silu_and_mul_backward", "gelu_and_mul_backward", "rotary", "rotary_backward"}
-# A call that waits, for a size or a number of elements, cannot be captured.
+# Calls that wait for a size or a number of elements cannot be captured.
 WAITS = {"nonzero", "select", "select_backward", "unique", "unique_values"}
-# Those of lists of arrays, which the calls below do not make.
+# Operators on lists of arrays, which the calls below do not create.
 LISTS = {"index", "index_backward", "index_put", "index_put_backward"}
-# They have no CPU entry: plugins/test_matmul.py, plugins/test_emulated_linalg.py.
+# They have no CPU entry; plugins/test_matmul.py and plugins/test_emulated_linalg.py test them.
 BY_LIBRARY = {"fft", "irfft", "matmul", "rfft", "matmul_backward_backward"}
 BY_LIBRARY |= {f"{name}_backward" for name in BY_LIBRARY if "_" not in name}
 on_each_operator = pytest.mark.parametrize("name", CALLS)
@@ -191,7 +191,7 @@ def arguments(name: str, seed: int) -> list:
 
 
 def on_host(name: str, seed: int) -> np.ndarray:
-    """Return what the entry for the CPU makes of it."""
+    """Return the result of the CPU entry."""
     given = arguments(name, seed)
     result = CALLS[name][0](*given, device="cpu")
     return given[0] if result is None else result

@@ -198,7 +198,7 @@ def put(library: str, x: np.ndarray, device: str) -> Any:
 
 
 def get(library: str, x: Any) -> np.ndarray:
-    """Return an array of a library as one of NumPy's."""
+    """Return an array of a library as a NumPy array."""
     if library == "cupy":
         return x.get()
     return np.asarray({"torch": lambda: x.cpu().numpy(), "cuplug": x.numpy}[library]())

@@ -88,7 +88,7 @@ def ctypes_prepared() -> Contender:
 
 
 def ctypes_data() -> Contender:
-    """What programs usually write: arr.ctypes.data in each call, nothing checked."""
+    """The usual way: arr.ctypes.data in each call, without checks."""
     text = "call(a.ctypes.data, b.ctypes.data, c.ctypes.data, a.size)"
     return statement(text, call=plain_function(), **arrays(3))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA graphs of cuplug's calls: host time per kernel, captured by PyTorch and by CuPy."""
+"""CUDA graphs of cuplug calls: host time per kernel, captured by PyTorch and by CuPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N_KERNELS = 100
 REPLAYS = 10
 FLOOR = "launches from C, captured"
 
-Add = Callable[[ctypes.CDLL, ctypes.c_void_p], None]  # adds the kernels to what a stream captures
+Add = Callable[[ctypes.CDLL, ctypes.c_void_p], None]  # adds the kernels to a stream's capture
 
 
 def replayed(replay: Callable[[], object], result: Callable[[], np.ndarray]) -> Contender:
@@ -142,7 +142,7 @@ def cupy_add() -> Callable[..., object]:
 
 
 def measure(run: Run) -> None:
-    """CUDA graphs of cuplug's calls: host time per kernel, captured by PyTorch and by CuPy."""
+    """CUDA graphs of cuplug calls: host time per kernel, captured by PyTorch and by CuPy."""
     driver = Driver()
     run.min_rounds = 25
     captured = "cuplug, captured from C"

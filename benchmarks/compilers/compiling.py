@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation at run time, cold and from disk, and launches of what was compiled."""
+"""Compilation at run time, cold and from disk, and launches of the compiled kernels."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def architecture(driver: Driver | None) -> str:
 
 
 def measure(run: Run) -> None:
-    """Compilation at run time, cold and from disk, and launches of what was compiled."""
+    """Compilation at run time, cold and from disk, and launches of the compiled kernels."""
     with tempfile.TemporaryDirectory() as directory:
         os.environ["CUPLUG_CACHE_DIR"] = os.environ["CUPY_CACHE_DIR"] = directory
         measure_all(run, str(Path(directory) / "warm"))

@@ -154,7 +154,7 @@ KINDS: dict[str, Callable[[], First]] = {
 
 
 def main(kind: str, cache: str) -> None:
-    """Time the first compilation and check what it computes."""
+    """Time the first compilation and check the kernel's results."""
     os.environ["CUPLUG_CACHE_DIR"] = os.environ["CUPY_CACHE_DIR"] = cache
     first = KINDS[kind]()
     start_ns = time.perf_counter_ns()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What limits a large cluster: Dask's scheduler is measured here, a thousand workers are simulated.
+"""The limits of a large cluster: measured costs of Dask's scheduler, and 1000 simulated workers.
 
-Measured: what each task of a call on blocks costs, bytes that cross, and what a scheduler has for
+Measured: the cost of each task of a call on blocks, transferred bytes, and scheduler memory for
 each task and each worker. The workers are in one process, so that this machine can have many. Two
 clusters of different sizes show what grows with the number of workers. The simulation has one
 scheduler, which serves events in their order, and workers of one thread that hold two tasks each,
-the one that runs and the next, as Dask's do. No task begins before the scheduler has the whole
-graph, and each one also takes the worker's own time. The result is the share of the time in which
-the workers compute, from the moment when the graph is sent to the end of the last task.
+the running and the next one, as in Dask. No task begins before the scheduler has the whole graph,
+and each task also takes the worker's time. The result is the share of the time that the workers
+compute, from sending the graph to the end of the last task.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ asyncio.run(work())
 
 
 class Costs(NamedTuple):
-    """What Dask takes for each task, in seconds."""
+    """Dask's time for each task, in seconds."""
 
     graph_s: float  # from the client's call until the scheduler has it
     scheduler_s: float  # CPU time, after that
@@ -192,7 +192,7 @@ def busy_share(n_workers: int, task_s: float, costs: Costs, in_one_process: bool
 @click.option("--workers", default="2,40", help="How many workers each cluster has.")
 @click.option("--seconds", default=0.1, help="The length of tasks that are simulated and run.")
 def main(tasks: int, workers: str, seconds: float) -> None:
-    """Print what was measured, and the table of the simulation."""
+    """Print the measurements, and the table of the simulation."""
     for n in map(int, workers.split(",")):
         costs, seen = measure(tasks, n, seconds)
         print(

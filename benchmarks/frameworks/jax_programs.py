@@ -63,7 +63,7 @@ def by_dlpack() -> Contender:
 
 
 def chained(find: Find) -> Contender:
-    """A program of calls on the results of others. The time is that of one call."""
+    """A program of calls on the results of others. The time is for one call."""
     import jax
 
     function = find()

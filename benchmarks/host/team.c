@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times relu on host arrays, by the stock operator or by a plain loop of OpenMP; both use as many
- * threads as OMP_NUM_THREADS says, or all.
+/* Times relu on host arrays, by the stock operator or by a plain loop of OpenMP. Both use
+ * OMP_NUM_THREADS threads, or all.
  *
  *     team cuplug|openmp N_FLOATS N_CALLS [PAUSE_US]
  *
- * prints the nanoseconds of all calls, without the pauses between them; with MEDIAN in place of
- * N_CALLS, the median and the 90th percentile of a thousand. */
+ * prints the nanoseconds of all calls, without the pauses between them; with MEDIAN instead of
+ * N_CALLS, the median and the 90th percentile of a thousand calls. */
 #include <cuplug/host.h>
 #include <stdio.h>
 #include <stdlib.h>

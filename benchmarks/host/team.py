@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""relu from C on all threads: the team of the core beside OpenMP, and on one thread."""
+"""relu from C on all threads: the core's thread pool compared with OpenMP, and on one thread."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def compare(n: int, n_threads: int) -> Comparison:
 
 
 def measure(run: Run) -> None:
-    """Loops of a C program on all threads, beside OpenMP."""
+    """Loops of a C program on all threads, compared with OpenMP."""
     n_threads = len(os.sched_getaffinity(0))
     run.measure_all(partial(compare, n, n_threads) for n in SIZES)
 

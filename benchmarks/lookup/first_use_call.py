@@ -28,7 +28,7 @@ def arrays(kind: str) -> list:
 
 
 def main(kind: str) -> None:
-    """Time the first call and check what it computed."""
+    """Time the first call and check its results."""
     x, y, z = arrays(kind)
     if kind != "host":
         cuplug.synchronize()

@@ -60,7 +60,7 @@ class Case:
 
 
 def cases(cub: Any) -> Iterator[Case]:
-    """Yield the work; `cub` is the plugin of CUB's functions."""
+    """Yield the work; `cub` is the plugin with the CUB functions."""
     import torch
     from cuplug import ops
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host operators beside as many computing processes as cores: what 9 of 10 calls take at most."""
+"""Host operators next to as many computing processes as cores: the maximum of 9 of 10 calls."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def compare(operator: str, workers: dict[int, Worker]) -> Comparison:
 
 
 def measure(run: Run) -> None:
-    """Host operators beside as many computing processes as cores."""
+    """Host operators next to as many computing processes as cores."""
     cores = len(os.sched_getaffinity(0))
     run.require_memory(GIB)
     with ExitStack() as stack:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""relu on small host arrays: what a call costs before there is work for threads."""
+"""relu on small host arrays: the cost of a call before there is work for threads."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def compare(n: int) -> Comparison:
 
 
 def measure(run: Run) -> None:
-    """Time of relu on small host arrays: what a call costs before there is work for threads."""
+    """Time of relu on small host arrays: the cost of a call before there is work for threads."""
     run.measure_all(partial(compare, n) for n in SIZES)
 
 

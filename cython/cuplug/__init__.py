@@ -45,7 +45,7 @@ Arrays
     random               random numbers, the same on the CPU and on GPUs
 
 GPUs
-    Device               the device of an array; in a `with` block, that of host arrays' calls
+    Device               the device of an array, or in a `with` block of host arrays' calls
     devices              list the GPUs
     is_available         whether there is a GPU that can be used
     synchronize          wait for all work on a GPU
@@ -64,7 +64,7 @@ For authors of plugins, and C programs
 
 Errors
     Error                the base class of the others
-    NotFoundError        there is no plugin or operator of that name
+    NotFoundError        no plugin or operator has that name
     PluginError          a plugin is broken or is rejected
     BuildError           a plugin cannot be built
     CompileError         a compiler rejected a source

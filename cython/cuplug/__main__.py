@@ -38,7 +38,7 @@ QUICK = {
 def main() -> None:
     """Run the command with the arguments of this process.
 
-    A reader that has seen enough, as `head` does, is no error to tell of.
+    If a reader closes the pipe early, like `head`, no error is printed.
     """
     _open_streams()
     try:
@@ -53,9 +53,9 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Let there be a place for what is written, which may hold any name of a file."""
+    """Open missing streams, and let them encode any file name."""
     for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)  # None where it was closed
+        stream = getattr(sys, name)  # None if it was closed
         if stream is None:
             setattr(sys, name, io.StringIO())
         elif isinstance(stream, io.TextIOWrapper):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the typed functions, which cuplug bind writes, share. No Python object is touched. Each name
-# here is parsed for each module that uses a typed function, so there are few of them.
+# Code that the typed functions of cuplug bind share. It uses no Python objects. Each name here is
+# parsed for each module that uses a typed function, so there are few of them.
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 
@@ -42,7 +42,7 @@ cdef extern from "cuplug/view.h" nogil:
         void *stream
         int64_t strides[4]
 
-    # What an argument borrows of a view.
+    # The part of a view that an argument borrows.
     ctypedef struct Shape "cuplug_view_shape":
         pass
 
@@ -96,10 +96,10 @@ cdef int call_with_lists(
 # The stream that such a call uses on a GPU; NULL is the legacy default stream.
 cdef void *current_stream(int32_t device) except? NULL nogil
 
-# What a cuplug.Array is, for as long as it lives; NULL for None.
+# The tensor of a cuplug.Array, valid while the array exists; NULL for None.
 cdef const Tensor *tensor_of(object array) noexcept nogil
 
-# A view of a cuplug.Array, for as long as it lives; None is no array.
+# A view of a cuplug.Array, valid while the array exists; for None, a view without an array.
 cdef View view_of_array(object array) noexcept nogil
 
 # Frees the memory of an output whose size only the run knew.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The call behind the generated typed functions, on the host and on GPUs."""
+"""The call in the generated typed functions, on the host and on GPUs."""
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdio cimport snprintf
@@ -51,7 +51,7 @@ from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.cuda.streams cimport has_blocks, work_stream
 from cuplug._engine.lookup.bound cimport bound_of, check_other_row
 
-# Where a GPU's memory runs out, other libraries are asked for theirs.
+# If a GPU's memory runs out, other libraries are requested to release theirs.
 import cuplug._engine.cuda.memory
 
 cdef extern from "cuplug/view.h" nogil:
@@ -151,7 +151,7 @@ cdef int call_with_lists(
 
 
 cdef void *fill_lists(core.cuplug_argument *arguments, uint32_t n) except NULL nogil:
-    """Let lists of views and of numbers be lists of arguments, in the memory that is returned."""
+    """Make lists of arguments from lists of views and of numbers, in the returned memory."""
     cdef uint32_t k, n_items = 0
     cdef cuplug_argument *item
     cdef Shape *shape
@@ -174,7 +174,7 @@ cdef void *fill_lists(core.cuplug_argument *arguments, uint32_t n) except NULL n
 cdef int enter_stream(
     cuplug_frame *frame, const core.cuplug_argument *outputs, uint32_t n_outputs, void *stream
 ) except -1 nogil:
-    """Let a call use the stream; without arrays among its inputs it runs where its outputs are."""
+    """Set the stream of a call; without arrays among its inputs, it runs on its outputs' device."""
     cdef uint32_t k
     cdef core.cuplug_device place = frame.home
     for k in range(n_outputs if not place.type else 0):
@@ -243,7 +243,7 @@ cdef inline int run(
 cdef int run_and_allocate(
     cuplug_frame *frame, const core.cuplug_argument *outputs, uint32_t n_outputs
 ) except -1 nogil:
-    """Run with outputs whose sizes are known after it; after an error they are no arrays."""
+    """Run with outputs whose sizes are known after the run; an error leaves them without arrays."""
     cdef cuplug_error error
     cdef uint32_t k
     for k in range(n_outputs):
@@ -348,7 +348,7 @@ cdef int raise_unaligned_strides(const cuplug_frame *frame) except -1 nogil:
 cdef core.cuplug_argument *argument_of(
     const cuplug_frame *frame, uint32_t k, core.cuplug_argument *inputs
 ) noexcept nogil:
-    """Return what was given for input k: an argument, or an item of a list, made by fill_lists."""
+    """Return the argument for input k, or the item of a list, from fill_lists."""
     cdef core.cuplug_argument *given = &inputs[frame.parameter[k]]
     cdef uint32_t item = 0
     if given.kind != CUPLUG_ARGUMENT_LIST:
@@ -361,7 +361,7 @@ cdef core.cuplug_argument *argument_of(
 cdef int64_t *copy_input(
     const cuplug_frame *frame, uint32_t k, core.cuplug_argument *argument
 ) except NULL nogil:
-    """Let an argument be a copy of input k; return its memory: room for a shape, then the copy."""
+    """Copy input k into an argument; return its memory: room for a shape, then the copy."""
     cdef size_t n_bytes = <size_t>cuplug_element_bytes(&argument.tensor)
     cdef int64_t shape[MAX_NDIM]
     cdef int axis, ndim = cuplug_required_shape(frame, k, shape)

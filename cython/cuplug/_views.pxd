@@ -34,7 +34,7 @@ cdef extern from "cuplug/view.h" nogil:
 
 
 # Every type that Cython tells apart, some of which C does not: int32_t is `signed int`, NumPy's
-# int64_t `signed long long`, and that of C `signed long`.
+# int64_t `signed long long`, and C's int64_t `signed long`.
 ctypedef fused Element:
     signed char
     unsigned char
@@ -82,8 +82,8 @@ ctypedef fused Memoryview:
     cuplug.Array
 
 
-# A memoryview of one or two dimensions, or an Array, as an argument of a typed function; None is no
-# array.
+# A memoryview of one or two dimensions, an Array, or None for no array, as an argument of a typed
+# function.
 cdef inline _cuplug.View view(Memoryview x) noexcept nogil:
     if Memoryview is cuplug.Array:
         return _cuplug.view_of_array(x)

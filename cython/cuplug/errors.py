@@ -49,7 +49,7 @@ class PluginError(Error, RuntimeError):
 
 @public
 class NotFoundError(Error, LookupError):
-    """There is no plugin or operator of that name."""
+    """No plugin or operator has that name."""
 
 
 @public
@@ -109,11 +109,11 @@ def _caret(text: str, position: int) -> str:
 
 
 class OperatorAttributeError(NotFoundError, AttributeError):
-    """Raised by `cuplug.ops.name` if there is no such operator."""
+    """Raised by `cuplug.ops.name` if the operator does not exist."""
 
 
 class OperatorImportError(NotFoundError, ImportError):
-    """Raised by `from cuplug.ops import name` if there is no such operator."""
+    """Raised by `from cuplug.ops import name` if the operator does not exist."""
 
 
 class OperatorMissingError(NotFoundError, PluginError):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: boundscheck=False, wraparound=False, initializedcheck=False, nonecheck=False
-# `view` for typed memoryviews of one to four dimensions, and for matrices in Fortran order. That of
-# cuplug.typed takes one or two dimensions: each type is translated in every module that cimports
-# the function.
+# `view` for typed memoryviews of one to four dimensions, and for matrices in Fortran order. In
+# cuplug.typed, `view` takes one or two dimensions: each type is translated in every module that
+# cimports the function.
 cimport cuplug
 cimport cuplug._memoryviews as _cuplug
 cimport cuplug._views as _views

@@ -14,7 +14,7 @@ extern "C" __global__ void double_array(float *x) {
 
 
 def main() -> np.ndarray:
-    """Double an array three times; return what it is then."""
+    """Double an array three times and return it."""
     kernel = cuplug.compile(SOURCE, name="double_array.cu")["double_array"]
     x = np.arange(16, dtype=np.float32).reshape(4, 4)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kernel that gets structs: arrays of different lengths, each by a pointer and a length; two
-structs in memory of the GPU, the second of them alone, and one by value."""
+structs in memory of the GPU, only the second of these, and one by value."""
 
 import cuplug
 import numpy as np

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A module of several sources, each compiled for itself: what one declares `extern`, another has.
-They are optimised as a whole, so that the function is inlined."""
+"""A module of several sources. Each is compiled separately, and uses a function that another
+defines. They are optimized as a whole, so that the function is inlined."""
 
 import cuplug
 import numpy as np

@@ -13,7 +13,7 @@ import numpy as np
 
 
 def work(path: str, unique: str, rank: int, size: int) -> float:
-    """Return the greatest error of a sum of 1 Mi numbers; `rank` is the number of the GPU."""
+    """Return the largest error of a sum of 1 Mi numbers; `rank` is the number of the GPU."""
     plugin = cuplug.load(path)
     x = np.random.default_rng(rank).integers(0, 100, 1 << 20).astype(np.float32)
     wanted = sum(np.random.default_rng(k).integers(0, 100, 1 << 20) for k in range(size))

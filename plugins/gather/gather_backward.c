@@ -133,7 +133,7 @@ typedef struct piece {
   const int64_t *rows; /* rows of the indices from `first` on, if they are not sorted */
 } piece;
 
-/* Returns the blocks of columns: one if there are none, since the indices are still checked. */
+/* Returns the blocks of columns: one without columns, since the indices are still checked. */
 static int64_t blocks_of(const job *j) { return j->width ? parts_of(j->width, j->n_columns) : 1; }
 
 static piece piece_at(const job *j, int64_t k) {

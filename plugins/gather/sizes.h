@@ -35,7 +35,7 @@ static inline int gather_fail_empty(const cuplug_call *call, int64_t axis) {
                       (long long)axis);
 }
 
-/* Checks that `grad` has the shape of gather's result; `index` is NULL for one index. */
+/* Checks that `grad` has the shape of the result of gather; `index` is NULL for one index. */
 static inline int gather_check_grad(const cuplug_call *call, const cuplug_tensor *grad,
                                     const cuplug_tensor *index, const cuplug_tensor *source,
                                     int64_t axis) {

@@ -8,8 +8,7 @@
 #include <string.h>
 
 /* With MANY threads or more, waking them saves time from FROM values and positions on. Fewer
- * threads are no faster than one that moves all values in order, unless x has CACHED bytes or more.
- */
+ * threads are as slow as one that moves all values in order, unless x has CACHED bytes or more. */
 #define FROM (1 << 16)
 #define MANY 4
 #define CACHED (1 << 25)

@@ -19,8 +19,8 @@ typedef struct index_axes {
 } index_axes;
 
 /* The signature bounds the number of lists. `values` are written to x or read from it. One value
- * may be for all positions. Fails if the number of values differs from that of positions and rows.
- */
+ * may be for all positions. Fails if the number of values differs from the number of positions and
+ * rows. */
 static inline int index_axes_of(const cuplug_call *call, const cuplug_tensor *x,
                                 const cuplug_tensor *values, int is_one_for_all, index_axes *a) {
   const cuplug_items *list = &call->scalars[0].list;

@@ -19,7 +19,7 @@ typedef int solver_generate(void *handle, int m, int n, int k, void *a, int lead
 typedef int solver_generate_size(void *handle, int m, int n, int k, const void *a, int leading,
                                  const void *tau, int *n_work);
 
-/* The functions of the library, which return 0 on success. Types are those of cudaDataType;
+/* The functions of the library, which return 0 on success. Types are values of cudaDataType;
  * workspaces are on the device, then on the host, in bytes; info is on the device. */
 typedef struct cusolver {
   int (*create)(void **handle);

@@ -3,7 +3,7 @@
  * caller reads it, so that nothing waits here.
  *
  *   cholesky(x)               L with L L^H = x for Hermitian matrices, whose lower triangles are
- *                             read; the upper triangles of L are those of x
+ *                             read; the upper triangles of L are x's
  *   lu(x)                     the factors of the transposed matrices, with the same determinants:
  *                             their diagonals have U's; row k was exchanged with pivots[k] - 1
  *   solve(a, b, transposed)   x with x a = b, or x a^T = b with `transposed`

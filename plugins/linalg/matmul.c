@@ -28,7 +28,7 @@ CUPLUG_ENTRY int matmul_cuda(const cuplug_call *call) {
 /* The adjoint matrices. */
 static factor adjoint(factor x) { return x.is_adjoint = 1, x; }
 
-/* The loop dimensions of grad are those of x and y, broadcast. */
+/* The loop dimensions of grad are the loop dimensions of x and y, broadcast. */
 static int check_grad(const cuplug_call *call, const cuplug_tensor *grad, const cuplug_tensor *x,
                       const cuplug_tensor *y) {
   const int32_t ndim = x->ndim < y->ndim ? y->ndim : x->ndim;

@@ -9,7 +9,7 @@
  *                          row k of `vectors` is their vector of value k. Without has_vectors,
  *                          `vectors` is undefined
  *   svd(x, k)              u, s and k rows of vh with u diag(s) vh = x, s descending; only s
- *                          with k = 0. Matrices have at least as many columns as rows */
+ *                          with k = 0. Matrices do not have more rows than columns */
 #include "linalg/cusolver.h"
 
 #define MAX_BATCHED_BYTES ((size_t)512 << 20) /* bytes of workspace, for all matrices at once */

@@ -88,7 +88,7 @@ ROWS_ENTRY(layer_norm_host) { norm_row(call, row, n, true, false); }
 ROWS_ENTRY(add_rms_norm_host) { norm_row(call, row, n, false, true); }
 ROWS_ENTRY(add_layer_norm_host) { norm_row(call, row, n, true, true); }
 
-/* With `residual`, the norm is that of residual + x. grad_x holds this sum until all columns are
+/* With `residual`, the norm is of residual + x. grad_x holds this sum until all columns are
  * added up, and `grad_residual` has the gradient. */
 typedef struct job {
   const cuplug_call *call;

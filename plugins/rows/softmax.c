@@ -6,7 +6,7 @@
  *   log_softmax_backward(grad, y)[j] = grad[j] - exp(y[j]) sum_k grad[k]
  * x, y, grad: T[..., n] -> T[..., n]. T: float16, bfloat16, float32, computed as float32. A row
  * with NaN or +inf, or only -inf, becomes NaN. Each array moves once: rows of up to 8 Ki elements
- * stay in the registers of a block, longer ones in those of a cluster or in caches. */
+ * stay in the registers of a block, longer ones in a cluster's registers or in caches. */
 #include "rows/rows.h"
 
 #include <math.h>

@@ -31,7 +31,7 @@ typedef struct chunk {
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Consecutive chunks are those of neighboring lines. */
+/* Consecutive chunks belong to neighboring lines. */
 static inline chunk chunk_of(const job *j, int64_t c) {
   const int64_t whole = j->n_chunks == 1 ? 0 : c / j->lines.n_lines;
   const int64_t line = c - whole * j->lines.n_lines, first = whole * j->each;

@@ -5,6 +5,6 @@ import numpy as np
 
 
 def indices(shape, s, axis, random):
-    """Return positions along an axis of which none repeats, as those of the largest elements."""
+    """Return positions along an axis without repetition, like positions of the largest elements."""
     lines = (*shape[:axis], s[axis], *shape[axis % len(s) + 1 :])
     return np.take(random.random(lines).argsort(axis), range(shape[axis]), axis)

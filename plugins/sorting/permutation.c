@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* permutation(n, key, sequence, first): the numbers below n in the order of random bits, those of
+/* permutation(n, key, sequence, first): the numbers below n in the order of the random bits of
  * elements first to first + n - 1 of a sequence, which philox.h defines.     out int64[n]
  *
  * They are sorted by 32 narrow bits; if these are equal, by 64 deciding bits; if these are also

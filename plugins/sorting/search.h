@@ -5,7 +5,7 @@
 
 #include "sort_keys.h"
 
-/* For keys of 32 bits, of what has up to 4 bytes, and of 64:
+/* For keys of 32 bits, which represent dtypes of up to 4 bytes, and for keys of 64 bits:
  *
  * search_key: element i of an array of the dtype as a key.
  * search_is_behind: whether element i of x is below a key, or, with is_right, not above it.

@@ -139,7 +139,7 @@ static int search_bytes(const cuplug_call *call, const job *given, int64_t n) {
   return cuplug_parallel(call, n, LEAST, look_up, &j);
 }
 
-/* The keys of an array instead of its elements. Their order is that of unsigned integers. */
+/* The keys of an array instead of its elements, in the order of unsigned integers. */
 static int read_keys(const cuplug_call *call, const cuplug_tensor *x, const order *o,
                      const void **keys) {
   const elements_axis all = {1, cuplug_n_elements(x), 1};

@@ -48,7 +48,7 @@ def test_the_gradient_is_that_of_the_description(library):
 
 
 def test_two_descriptions_have_gradients_of_their_own(library):
-    """Of operators of the same names, in the same library."""
+    """Both have operators of the same names, in the same library."""
     one = cuplug.adopt(library, DESCRIPTION)
     other = cuplug.adopt(library, changed("square_backward", doc="Another."))
     assert find_gradient(one.square, 0)[0] == one.square_backward

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adopted functions: the numbers that they are given, and what they return."""
+"""Adopted functions: the numbers that they receive, and their results."""
 
 import pickle
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of libraries that know nothing of cuplug, as operators."""
+"""Functions of libraries that were not written for cuplug, as operators."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -312,7 +312,7 @@ def test_a_library_that_copies_by_itself_is_adopted(own_copies):
 
 @pytest.mark.gpu
 def test_a_library_that_copies_by_itself_and_resets_the_gpu(own_copies, run_python):
-    """In a process of its own, where nobody else has memory on the GPU."""
+    """In a separate process, where no other code has GPU memory."""
     description = description_of_own_copies()
     done = run_python(COPIES_BY_ITSELF.format(library=str(own_copies), description=description))
     assert done.stdout == "done\n", done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of Python, and texts of C, that adopted libraries call back."""
+"""Python functions, and C texts, that adopted libraries call back."""
 
 import gc
 import math

@@ -32,7 +32,7 @@ def adopt(library, prototypes, name, **description):
 @given(st.lists(st.integers(0, 3), max_size=3), st.integers(0, 4), st.booleans())
 @settings(max_examples=50)
 def test_each_row_of_the_loop_dimensions(library, loops, n, is_returned):
-    """By a pointer, or as what is returned; strided inputs too."""
+    """The row's output is a pointer or the return value; inputs may be strided."""
     if is_returned:
         prototype, told = "double sum_of(const double *, long);", {**SUM_OF, "function": "sum_of"}
     else:

@@ -75,7 +75,7 @@ def library(build_plugin):
 
 @pytest.fixture
 def objects(library):
-    """Return the operators; nothing is alive before, nor after, or used after its end."""
+    """Return the operators. No object may exist before or after, or be used after its end."""
     found = cuplug.adopt(library, DESCRIPTION)
     assert found.alive() == 0
     yield found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples with libraries that are installed, against what Python has of the same."""
+"""The examples with installed libraries, compared with Python's own results."""
 
 import contextlib
 import ctypes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adopted libraries on the search path: found, listed, trusted and shadowed as plugins are."""
+"""Adopted libraries on the search path: found, listed, trusted and shadowed like plugins."""
 
 import hashlib
 import os
@@ -163,7 +163,7 @@ def test_what_does_not_fit_the_prototypes_is_told_when_it_is_found(place, put):
     ids=range(11),
 )
 def test_a_wrong_description_hides_no_other(place, put, description, reason):
-    """Whatever is wrong with it, it is listed as rejected, and another library's is found."""
+    """A wrong description is listed as rejected, and a correct one of another library is found."""
     wrong = put(place, "aaa", description)
     assert listed(wrong).state == "rejected"
     assert reason in listed(wrong).reason

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of adopted functions without Python: which these are, and what they leave to Python."""
+"""Calls of adopted functions without Python, and calls that still need it."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -137,7 +137,7 @@ def test_threads_call_without_python(way):
 
 
 def test_handles_are_compared_once(build_plugin, way, by_python):
-    """By Python, for the first of a type; then others of the type pass."""
+    """Python compares the first handle of a type; later ones of the type are then accepted."""
     library = build_plugin(FIXTURES / "objects.c", "objects", extra=["-fvisibility=default"])
     prototypes = """
         struct counter *counter_new(long start);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What callers give to functions that are no operators: paths, texts, devices, shapes."""
+"""Arguments of functions that are not operators: paths, texts, devices, shapes."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments against signatures: shapes and dtypes of outputs, and a sentence for each misfit. */
+/* Arguments matched with signatures: shapes and dtypes of outputs, a message for each mismatch. */
 #include "arguments/bind.h"
 #include "bound_calls.h"
 
@@ -67,7 +67,7 @@ static void check_names(void) {
           "op: x: got float64[5, 4], expected T[n, 3] with T: float32 | float64");
 }
 
-/* What follows an array that it must be like is compared with that array alone. */
+/* An array that must be like an earlier one is compared only with that array. */
 static void check_repeated(void) {
   use("op(x: T[n], y: T[n], z: T[n]) -> T[n] where T: any", NULL, 0);
   CHECK(!memcmp(overloads[0].like, (uint8_t[]){0, 0, 0, 0}, 4));
@@ -341,7 +341,7 @@ static void check_outputs(void) {
   CHECK_TEXT(error.message, "op: out: got float64[4], expected float32");
 }
 
-/* What takes strides on a GPU alone gets them of arrays that lie there, and null of others. */
+/* Overloads that take strides only on a GPU receive them for arrays there, and NULL for others. */
 static void check_strides_on_cuda(void) {
   use("op(x: float32[...], y: float32[...]) -> float32[...]", NULL,
       CUPLUG_OVERLOAD_CUDA_TAKES_STRIDES);
@@ -355,7 +355,7 @@ static void check_strides_on_cuda(void) {
   CHECK_TEXT(error.message,
              "op: out: got an array that is not C-contiguous, expected a C-contiguous one");
   args[0].tensor.device.type = args[1].tensor.device.type = out.tensor.device.type = CUPLUG_CUDA;
-  for (int k = 0; k < 3; k++) { /* also when it is known from the calls before */
+  for (int k = 0; k < 3; k++) { /* also with the match of earlier calls */
     CHECK(!bind(args, 2) && frame.copy_mask == 0);
     CHECK(frame.tensors[0].strides[1] == 3 && !frame.tensors[2].strides);
     CHECK(frame.tensors[1].strides[0] == 0 && frame.tensors[1].strides[1] == 1);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""True is no axis, as in NumPy; other integers take bools, as in Python."""
+"""True is not an axis, as in NumPy; other integer parameters accept bools, as in Python."""
 
 import cuplug
 import numpy as np

@@ -10,14 +10,14 @@ import pytest
 from cuplug.ops import leaky_relu
 from places import FIXTURES
 
-# NumPy goes on to let arrays change so.
+# NumPy continues to allow such changes.
 pytestmark = pytest.mark.filterwarnings("ignore:Setting the (shape|dtype):DeprecationWarning")
 
-LARGE, SMALL = 1 << 20, 1000  # of 8 bytes: what is cut off goes back to the system
+LARGE, SMALL = 1 << 20, 1000  # of 8 bytes: the removed part returns to the system
 
 
 class Number:
-    """A number that does something when it is asked for."""
+    """A number that runs code when it is read."""
 
     def __init__(self, action, value=0.5):
         self.action, self.value = action, value
@@ -28,7 +28,7 @@ class Number:
 
 
 class Whole(Number):
-    """An integer that does so."""
+    """An integer that runs code when it is read."""
 
     def __index__(self):
         self.action()
@@ -36,7 +36,7 @@ class Whole(Number):
 
 
 class Place:
-    """A device that does something when it is asked for."""
+    """A device that runs code when it is read."""
 
     def __init__(self, action):
         self.action = action
@@ -48,7 +48,7 @@ class Place:
 
 
 class Array:
-    """An array behind `__dlpack__`, which does something first."""
+    """An array that runs code in `__dlpack__`."""
 
     def __init__(self, x, action):
         self.x, self.action = x, action
@@ -63,7 +63,7 @@ class Array:
 
 @pytest.fixture
 def shrinking():
-    """Return an array, and a function that leaves it a small part of its memory."""
+    """Return an array, and a function that shrinks its memory."""
     x = np.arange(-3.0, LARGE - 3)
     return x, lambda: x.resize(SMALL, refcheck=False)
 
@@ -136,19 +136,19 @@ def test_an_array_takes_another_dtype():
 
 @pytest.fixture(scope="module")
 def lasting(build_plugin):
-    """Return a plugin whose calls go on when they are told to."""
+    """Return a plugin whose calls wait until they are released."""
     return cuplug.load(build_plugin(FIXTURES / "lasting.c", "lasting"))
 
 
 def layout_seen(operator, x, change):
-    """Return what a call sees of an array that changes while the call runs."""
+    """Return the layout that a call reads of an array that changes during the call."""
     turn, results = np.zeros(2, np.int32), []
     thread = threading.Thread(target=lambda: results.append(operator(x, turn).tolist()))
     thread.start()
     while not turn[0]:
         time.sleep(0.001)
     change()
-    taken = [np.zeros((5,) * ndim) for ndim in range(5) for _ in range(100)]  # what has become free
+    taken = [np.zeros((5,) * ndim) for ndim in range(5) for _ in range(100)]  # the freed part
     turn[1] = 1
     thread.join()
     assert len(taken) == 500

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators and the package say: attributes, help, pickling, the last call, listings."""
+"""Descriptions of operators and the package: attributes, help, pickles, the last call, listings."""
 
 import copy
 import functools
@@ -100,7 +100,7 @@ def test_plugin_object(ops, arguments_file):
 
 
 def test_the_file_of_an_operator_is_its_library(ops, arguments_file):
-    """As IPython finds it: the file of what is wrapped."""
+    """As in IPython, which shows the file of `__wrapped__`."""
     assert inspect.getabsfile(inspect.unwrap(ops.copy)) == str(arguments_file)
     assert str(inspect.signature(ops.copy)) == "(x, *, out=None, device=None, stream=None)"
     made = cuplug.elementwise("twice(x: T) -> T", "2 * x")
@@ -202,7 +202,7 @@ def test_device_of_the_environment(run_python, arguments_file):
 
 
 def test_import_takes_little(run_python):
-    """The command line's packages, and what is slow to import, are left alone."""
+    """It does not import packages of the command line, or slow ones."""
     code = (
         "import sys, numpy; before = set(sys.modules); from cuplug.ops import gather;"
         "print(sorted(m.partition('.')[0] for m in set(sys.modules) - before))"

@@ -75,7 +75,7 @@ def test_the_dtype_of_an_array_by_default(ops):
 
 
 def test_dtypes_in_turn(ops):
-    """What is kept of one call does not decide the next."""
+    """The cached match of one call does not affect the next."""
     for name in [*NAMES, *reversed(NAMES)] * 3:
         for dtype in (name, np.dtype(name)):
             assert ops.cast(X, dtype).dtype == name

@@ -122,7 +122,7 @@ def test_elements_in_blocks(ops):
 
 
 def test_contiguous_arrays(ops):
-    """Other layouts are copied, and so is what broadcasting would repeat; out= is rejected."""
+    """Other layouts, and arrays that are broadcast, are copied, but rejected as out=."""
     x = at(0).reshape(8, 8)
     for given, seen in ((x, 0), (x[:, :4], 0), (x.T, 0), (at(4, 16).reshape(2, 8), 4)):
         sums, found = ops.whole(given, given)
@@ -137,7 +137,7 @@ def test_contiguous_arrays(ops):
 
 @pytest.mark.parametrize("n", [3, 70])
 def test_lists(ops, n):
-    """Items that do not fit are copied; also of more than 64, which lie apart."""
+    """Items without the guarantee are copied, also of more than 64, which are stored apart."""
     square = at(0).reshape(8, 8)
     fitting = [square[:, 4:]] * n
     assert ops.items(fitting).addresses.tolist() == [0] * n
@@ -150,7 +150,7 @@ def test_lists(ops, n):
 
 
 def test_lists_of_sizes_of_their_own(ops):
-    """Copies are made of what is read alone: in-out arrays keep their strides, or are rejected."""
+    """Only inputs are copied: in-out arrays keep their strides, or are rejected."""
     ys = [at(0).reshape(8, 8)[:, 2:4], at(0).reshape(8, 8)[:4, :3], at(8, 6).reshape(2, 3)]
     xs = [at(0).reshape(8, 8)[:, :2], at(4, 12).reshape(4, 3), at(0, 6).reshape(2, 3)]
     addresses, strides = ops.each(ys, xs)

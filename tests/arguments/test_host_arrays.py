@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that a signature keeps in the memory of the host, next to arrays of a GPU."""
+"""Arrays that a signature requires in host memory, next to arrays on a GPU."""
 
 import textwrap
 

@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays as nobody can have them, from callers that are mistaken or lie: a sentence for each. */
+/* Impossible arrays, from callers that are mistaken or lie: a message for each. */
 #include "bound_calls.h"
 
 #define SIGNATURE "op(x: float32[...]) -> float32[...]"
@@ -22,7 +22,7 @@ static void check_dimensions(uint32_t flags) {
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     cuplug_argument x = ARRAY(FLOAT32, SIZES(4)), out = ARRAY(FLOAT32, SIZES(4));
     out.tensor.data = memory + 64;
-    CHECK(!bind(&x, 1)); /* and is recalled, where that is done */
+    CHECK(!bind(&x, 1)); /* also with a cached match */
     out.tensor.ndim = x.tensor.ndim = cases[k].ndim;
     CHECK(cuplug_set_output(&frame, 0, &out, &error) == CUPLUG_ERROR_VALUE);
     CHECK(strstr(error.message, "dimensions, expected (4,)"));
@@ -30,7 +30,7 @@ static void check_dimensions(uint32_t flags) {
   }
 }
 
-/* Where no array is wanted it is only told of. */
+/* If no array is expected, it is only reported. */
 static void check_elsewhere(void) {
   cuplug_argument args[2] = {ARRAY(FLOAT32, SIZES(4)), ARRAY(FLOAT32, SIZES(4))};
   args[1].tensor.ndim = 1000;
@@ -63,7 +63,7 @@ static void check_no_shape(void) {
   CHECK(!bind(&x, 1));
 }
 
-/* Their products and sums would wrap around to something harmless. */
+/* Their products and sums would wrap around to valid values. */
 static void check_strides(uint32_t flags) {
   static int64_t strides[][2] = {{INT64_MAX, 1},           {INT64_MIN, 1},
                                  {INT64_MAX / 2 + 1, 1},   {INT64_MAX / 12, INT64_MAX / 12},
@@ -81,7 +81,7 @@ static void check_strides(uint32_t flags) {
     CHECK(strstr(error.message, "for shape (3, 4), expected elements within 2^62 bytes"));
   }
   cuplug_argument x = ARRAY(FLOAT32, SIZES(0, 4));
-  x.tensor.strides = strides[0]; /* nothing is there that it could lead to */
+  x.tensor.strides = strides[0]; /* it has no elements to reach */
   CHECK(!bind(&x, 1));
 }
 
@@ -98,7 +98,7 @@ static void check_offsets(void) {
   refused(&x, 1, CUPLUG_ERROR_VALUE, "op: x: got a null pointer, expected an array with memory");
 }
 
-/* Of sizes too large to count together, one 0 makes an array without elements. */
+/* If sizes are too large to multiply, one 0 still means an array without elements. */
 static void check_products(void) {
   use(SIGNATURE, NULL, 0);
   cuplug_argument x = ARRAY(FLOAT32, SIZES(INT64_MAX, INT64_MAX, 0));
@@ -109,7 +109,7 @@ static void check_products(void) {
   CHECK(strstr(error.message, "expected less than 2^63 bytes"));
 }
 
-/* Whichever was given first. */
+/* In either order. */
 static void check_outputs_apart(void) {
   use("op(x: float32[n]) -> (float32[n], float32[n])", NULL, 0);
   cuplug_argument x = ARRAY(FLOAT32, SIZES(4)), out = ARRAY(FLOAT32, SIZES(4));
@@ -126,7 +126,7 @@ static void check_outputs_apart(void) {
   }
 }
 
-/* One element, repeated no times. */
+/* One element, repeated zero times. */
 static void check_copy_of_nothing(void) {
   use("op(x: float32[...], y: float32[...]) -> float32[...]", NULL, 0);
   cuplug_argument args[2] = {ARRAY(FLOAT32, SIZES(1)), ARRAY(FLOAT32, SIZES(0))};

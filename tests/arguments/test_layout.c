@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The place and the size of each field of the public structures: compiling this is the test. It is
- * also compiled as C17 and as C++. Numbers may be added here, never changed. */
+/* The offset and the size of each field of the public structures: compiling this is the test. It is
+ * also compiled as C17 and as C++. Numbers may be added here, but never changed. */
 #include <cuplug/fault.h>
 #include <cuplug/format.h>
 #include <cuplug/plugin.h>
@@ -119,7 +119,7 @@ FIELD(cuplug_argument, flags, 4, 4);
 FIELD(cuplug_argument, tensor, 8, 48);
 FIELD(cuplug_argument, scalar, 8, 16);
 
-/* Those that may grow at their end: then the size is greater, and what stands here stays. */
+/* Structures that may grow at their end: then the size is larger, and these numbers remain. */
 SIZE(cuplug_options, 48);
 FIELD(cuplug_options, struct_bytes, 0, 4);
 FIELD(cuplug_options, reserved, 4, 4);

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layout of the public structures, in each language that an author may write in, and as
-docs/abi.md tells it."""
+"""The layout of the public structures, in each language for authors, and in docs/abi.md."""
 
 import os
 import re
@@ -48,13 +47,13 @@ def test_layout(compiler, language, standard, tmp_path):
 @pytest.mark.skipif(not find_nvcc(), reason="needs nvcc")
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])
 def test_nvcc(standard, tmp_path):
-    """To an object: a program would need the CUDA runtime."""
+    """Compile only to an object, since a program would need the CUDA runtime."""
     flags = [INCLUDE, f"-std={standard}", "-x", "cu", "-Xcompiler", ",".join(WARNINGS)]
     compile_library([find_nvcc(), *flags, "-c", str(SOURCE), "-o", str(tmp_path / "layout.o")])
 
 
 def test_a_moved_field_is_seen(tmp_path):
-    """The assertions do fail: with one number changed, the file does not compile."""
+    """The assertions can fail: with one changed number, the file does not compile."""
     text = SOURCE.read_text()
     right = "FIELD(cuplug_options, user, 40, 8);"
     assert text.count(right) == 1
@@ -66,14 +65,14 @@ def test_a_moved_field_is_seen(tmp_path):
     assert "cuplug_options.user moved" in done.stderr
 
 
-# Of docs/abi.md, in its order; what it calls otherwise than the header.
+# The structures of docs/abi.md, in its order, and the fields that it names unlike the header.
 STRUCTURES = ["cuplug_call", "cuplug_tensor", "cuplug_services", "cuplug_grid", "cuplug_fault"]
 OTHER_NAMES = {"code": "dtype.code", "bits": "dtype.bits", "lanes": "dtype.lanes"}
 FIELD = re.compile(r"`(?:u?int(\d+) |\w+ (?=\*))?(\*?)([\w.]+)(?:\[(\d)\])?`")
 
 
 def told_fields(page: str) -> list[tuple[str, str, int, int]]:
-    """Return what the page says: structure, field, offset and bytes."""
+    """Return the page's structures, fields, offsets and sizes in bytes."""
     tables = re.findall(r"\| offset \| field \| \|\n\|---\|---\|---\|\n((?:\|.*\n)+)", page)
     assert len(tables) == len(STRUCTURES)
     fields = []

@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outputs that are laid out like an input, for C programs: `allocate` receives their strides. */
+/* Outputs with the layout of an input, for C programs: `allocate` receives their strides. */
 #include "check.h"
 
 #include <cuplug/host.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs that are laid out like an input."""
+"""Outputs with the layout of an input."""
 
 import itertools
 import textwrap
@@ -71,7 +71,7 @@ def test_orders_that_strides_leave_open(ops):
     one_channel = permuted((2, 1, 3, 4), (0, 2, 3, 1))
     assert one_channel.flags.c_contiguous
     assert ops.count(one_channel, 5).flags.c_contiguous
-    row = permuted((2, 3, 1, 4), (0, 2, 3, 1))  # a size of 1 has a place, too
+    row = permuted((2, 3, 1, 4), (0, 2, 3, 1))  # a size of 1 also has a position
     assert elements(ops.count(row, 5)) == (20, 1, 20, 5)
 
 
@@ -178,7 +178,7 @@ def test_operators_that_treat_all_elements_alike():
 
 
 def test_large_arrays_of_the_host_on_a_gpu(run_fake, like_file):
-    """A call that keeps a layout is cut as one of contiguous arrays."""
+    """A call that keeps a layout is split like one with contiguous arrays."""
     body = """
     import numpy as np
     x = np.arange(6 << 20, dtype=np.float32).reshape(1024, -1).T

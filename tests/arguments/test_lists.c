@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of any length and of mixed shapes: matched, compared, freed; what an entry sees of them. */
+/* Lists of any length and of mixed shapes: matched, compared, freed, and received by entries. */
 #include "arguments/bind.h"
 #include "bound_calls.h"
 
@@ -11,7 +11,7 @@ static cuplug_argument items[2][N];
 static int64_t shapes[N][2];
 static float values[2][N][6];
 
-/* Two lists whose items have 0 to 2 dimensions, of memory of their own. */
+/* Two lists whose items have 0 to 2 dimensions and separate memory. */
 static void make_lists(void) {
   for (int k = 0; k < N; k++) {
     shapes[k][0] = k % 3, shapes[k][1] = 1 + k % 2;
@@ -62,7 +62,7 @@ static void check_refusals(void) {
       args, 2, CUPLUG_ERROR_VALUE,
       "adam: p: item 17: it is changed in place and overlaps g: item 500; pass a copy of one of "
       "them");
-  items[1][500] = items[1][500 - 3]; /* what is read may be the same */
+  items[1][500] = items[1][500 - 3]; /* inputs may share memory */
   items[1][500].tensor.shape = shapes[500];
   CHECK(!bind(args, 2));
   free_blocks();
@@ -81,7 +81,7 @@ static void check_refusals(void) {
           "floating");
 }
 
-/* What the first row has taken is given back when the second one fits. */
+/* Memory for the first overload is released if the second one matches. */
 static void check_overloads(void) {
   use("adam(inout p: float64[*s][each], g: float64[*s][each])",
       "adam(inout p: float32[*s][each], g: float32[*s][each])", CUPLUG_OVERLOAD_TAKES_STRIDES);

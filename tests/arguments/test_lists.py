@@ -60,7 +60,7 @@ def test_grouped_products(ops):
 
 
 def test_caches_of_layers_are_views_of_one_buffer(ops):
-    """Slices of a buffer, of other strides in each layer, are changed without copies."""
+    """Slices of a buffer, with different strides in each layer, are changed without copies."""
     buffer = np.zeros((6, 4, 30))
     caches = [buffer[:, k, 2 * k : 2 * k + 5 + k] for k in range(4)]
     values = [np.arange(5.0 + k)[::-1] for k in range(4)]
@@ -168,7 +168,7 @@ def test_long_lists_do_not_go_through_a_gpu(ops):
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_lists_may_not_share_memory(ops, data):
-    """Against numpy.shares_memory: written arrays share none, read ones may share theirs."""
+    """Compare with numpy.shares_memory: written arrays must not share memory; inputs may."""
     memory = np.zeros(64)
 
     def view():
@@ -206,7 +206,7 @@ def test_columns_of_a_matrix_do_not_overlap(ops):
         ops.append([*columns, matrix[:, 299:302]], [np.arange(3.0)] * 301, 0)
 
 
-@pytest.mark.uninstrumented  # which keeps what was freed
+@pytest.mark.uninstrumented  # which retains freed memory
 def test_lists_are_freed(ops):
     xs = [np.zeros(3) for _ in range(2000)]
     ops.add_to(xs)
@@ -218,7 +218,7 @@ def test_lists_are_freed(ops):
             ops.add_to([*xs, xs[0]])
         ops.seen.infer(xs)
     gc.collect()
-    assert cuplug_resident() - before < 60 << 20  # what one call takes, 300 times, is more
+    assert cuplug_resident() - before < 60 << 20  # more than 300 times the memory of one call
 
 
 def cuplug_resident():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program whose locale has a decimal comma, and letters beyond ASCII of one byte."""
+"""A program whose locale has a decimal comma, and non-ASCII letters of one byte."""
 
 import shutil
 import subprocess

@@ -1,7 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matches that a thread keeps: calls at random give what the same calls give when nothing is kept.
- */
+/* Cached matches of a thread: random calls return the same as without a cache. */
 #include "base/status.h"
 #include "check.h"
 #include "registry/plugin.h"

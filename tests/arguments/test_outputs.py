@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a signature says of outputs: cleared first, without a gradient, optional."""
+"""Properties of outputs in a signature: cleared first, without a gradient, optional."""
 
 import inspect
 import pickle

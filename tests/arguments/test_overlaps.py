@@ -57,7 +57,7 @@ def test_two_arrays_are_changed_in_place(data):
     try:
         BOTH(x, y)
     except ValueError as refusal:
-        error = str(refusal)  # of strides that only hands make, for themselves
+        error = str(refusal)  # with strides that only manual code creates
     else:
         error = ""
     assert "overlaps" not in error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls whose arrays differ from those of the call before get what their own arrays ask for."""
+"""Calls whose arrays differ from the previous call's are matched by their own arrays."""
 
 import itertools
 
@@ -29,7 +29,7 @@ def test_shapes_dtypes_and_operators_in_turn():
 
 
 def test_layouts_in_turn():
-    """Strided and broadcast arrays between those that lie together, of the same shape."""
+    """Strided and broadcast arrays alternate with contiguous ones of the same shape."""
     x = np.arange(64.0).reshape(8, 8)
     out, wide = np.empty((8, 8)), np.zeros((8, 16))
     for _ in range(3):
@@ -62,7 +62,7 @@ AXES = [None, 0, 1, -1, (0, 1), (1, 2), (), (2, 0)]
 
 
 def test_axes_in_turn():
-    """The outputs' shapes follow from numbers, not from the arrays alone."""
+    """The outputs' shapes depend on numbers, not only on the arrays."""
     total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")
     x = np.arange(24.0).reshape(2, 3, 4)
     for _ in range(3):
@@ -74,7 +74,7 @@ def test_axes_in_turn():
 
 
 def test_lists_in_turn():
-    """Of as many arrays or more, of other shapes and dtypes, and of none."""
+    """Lists of the same number of arrays or more, of other shapes and dtypes, and empty ones."""
     x = np.arange(60.0).reshape(3, 4, 5)
     keys = [(np.array(k),) * n for n in (1, 2, 3) for k in ([0, 2], [-1, 1], [[1]], [0, 1, 2])]
     for _ in range(3):

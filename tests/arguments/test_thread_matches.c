@@ -1,8 +1,8 @@
 /* sanitizers: address,undefined | thread */
 /* ldflags: -Wl,--wrap=calloc */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each thread keeps its own matches, which are freed when it ends: the sanitizer says if they are
- * not. A thread without memory for them binds as others do. */
+/* Each thread has its own matches, which are freed when it ends: the sanitizer reports if they are
+ * not. A thread without memory for them binds like others. */
 #include "arguments/match_cache.h"
 #include "bound_calls.h"
 

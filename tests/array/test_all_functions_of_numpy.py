@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All functions of NumPy, called with cuplug's arrays: NumPy's results, or an error."""
+"""All functions of NumPy, called with cuplug arrays: NumPy's results, or an error."""
 
 import cuplug
 import numpy as np
@@ -19,7 +19,7 @@ CALLS = [
     *[(N, 1, 2), (V, (3, 1)), (X, (3, 2)), (X, (1, 0)), ("ij,jk", M, M)],
     *[([x, x],) for x in (V, X, Z, B)],
 ]
-# They make arrays of NumPy's, or of a shape, read and write files, have no values to compare, or
+# They create NumPy arrays, or arrays of a shape, use files, have no comparable values, or
 # compute integers in float64.
 LEFT_OUT = {
     *("reciprocal", "array", "asarray", "asanyarray", "asarray_chkfinite", "ascontiguousarray"),
@@ -30,7 +30,7 @@ LEFT_OUT = {
     *("unique_values", "test", "info", "set_printoptions", "printoptions", "seterr"),
     *("seterrcall", "setbufsize", "show_config", "show_runtime"),
 }
-# dtypes differ as the documentation has it.
+# dtypes differ, as documented.
 OTHER_DTYPES = {"nanquantile", "quantile"}
 SPACES = {"numpy": np, "numpy.linalg": np.linalg, "numpy.fft": np.fft}
 NAMES = [
@@ -43,7 +43,7 @@ NAMES = [
 
 
 def ours(x):
-    """Return an argument with arrays as cuplug's."""
+    """Return an argument with its arrays as cuplug arrays."""
     if isinstance(x, list):
         return [ours(each) for each in x]
     return cuplug.asarray(x.copy(), device="cpu") if isinstance(x, np.ndarray) else x
@@ -58,7 +58,7 @@ def outcome(function, arguments):
 
 
 def compare(found, wanted, name, is_listed):
-    """Compare results; of lists of arrays that NumPy itself joins, those may be NumPy's."""
+    """Compare results. If NumPy itself joins lists of arrays, results may be NumPy arrays."""
     if isinstance(wanted, list | tuple):
         assert len(found) == len(wanted)
         for x, y in zip(found, wanted, strict=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cuplug.Array against NumPy, on the host and on a GPU: views, keys, functions, other libraries."""
+"""cuplug.Array equals NumPy, on the host and on a GPU: views, keys, functions, other libraries."""
 
 import copy
 import io
@@ -38,7 +38,7 @@ def test_views_are_those_of_numpy(data):
     shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5))
     x = np.arange(math.prod(shape)).reshape(shape)
     ours = cuplug.asarray(x, device="cpu")
-    for _ in range(2):  # a view of a view, too
+    for _ in range(2):  # also a view of a view
         key = data.draw(basic_keys(x.shape))
         key = key if isinstance(key, tuple) else (key,)
         x, ours = x[key if ... in key else (*key, ...)], ours[key]
@@ -200,7 +200,7 @@ def test_other_libraries_share_the_memory():
 
 
 def test_memory_is_pickled_out_of_band():
-    """As in Ray's and Dask's transfers; `copy.copy` has memory of its own."""
+    """As in transfers of Ray and Dask. `copy.copy` creates its own memory."""
     x, buffers = xp.zeros((3, 2)), []
     data = pickle.dumps(x, 5, buffer_callback=buffers.append)
     shared = pickle.loads(data, buffers=buffers)

@@ -159,7 +159,7 @@ def test_operators_on_device_arrays():
 
 @pytest.mark.gpu
 def test_positions_are_looked_at_on_the_gpu():
-    """What is wrong is raised later, and nothing is written for it."""
+    """Errors are raised later, and nothing is written for wrong positions."""
     x = cuplug.asarray(np.zeros((3, 4)), device="cuda")
     for key in ([0, 3], ([0, 3], [0, 0])):
         taken = x[key]

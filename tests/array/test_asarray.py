@@ -96,7 +96,7 @@ def test_arrays_that_are_there_already(run_streams):
 
 
 def test_metadata_of_dtypes():
-    """What a dtype of NumPy's notes about its array, as scikit-learn does, is not an Array's."""
+    """Metadata in a NumPy dtype, as scikit-learn adds, is not copied to an Array."""
     x = np.arange(3, dtype=np.dtype("int64", metadata={"unique": np.arange(3)}))
     for given in (x, x.astype(x.dtype.newbyteorder(">"))):
         y = cuplug.asarray(given, device="cpu")
@@ -109,7 +109,7 @@ def test_metadata_of_dtypes():
 
 
 def test_what_is_imported_when_it_is_first_used(run_python):
-    """Arrays are made and shown without what compiles; on the host, without what is for GPUs."""
+    """Creating and printing arrays imports no compilers, and on the host no GPU modules."""
     code = """
 import sys, cuplug, numpy
 def found(*rooms):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever functions of arrays are given, they do what is meant or say what they expected."""
+"""With any arguments, functions of arrays return correct results or report what they expected."""
 
 import inspect
 from typing import Any
@@ -13,11 +13,11 @@ ARRAY = cuplug.asarray(np.arange(6.0).reshape(2, 3), device="cpu")
 BAD: list[Any] = [None, "a", b"ab", 0.5, -1, 10**400, 1j, float("nan"), object(), int, print, ...]
 BAD += [(), (1, 2), [], [[1], [2, 3]], {1: 2}, slice(None), np.zeros((2, 2)), np.array("a")]
 FUNCTIONS = [x for x in (getattr(array_api, name) for name in array_api.__all__) if callable(x)]
-FUNCTIONS.remove(array_api.__array_namespace_info__)  # which takes nothing
+FUNCTIONS.remove(array_api.__array_namespace_info__)  # which takes no arguments
 
 
 def check(call: Any, *arguments: Any, **keywords: Any) -> None:
-    """Call; an exception must say what was expected."""
+    """Call; the message of an exception must contain the expectation."""
     try:
         call(*arguments, **keywords)
     except (TypeError, ValueError, IndexError, MemoryError) as error:
@@ -28,7 +28,7 @@ def check(call: Any, *arguments: Any, **keywords: Any) -> None:
 
 
 def tried(call: Any, first: Any) -> None:
-    """Call with one bad argument after the other, in each place."""
+    """Call with each bad argument in each position."""
     known = inspect.signature(call).parameters.values()
     named = [x.name for x in known if x.kind is x.KEYWORD_ONLY and x.name != "api_version"]
     places = [x for x in known if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]

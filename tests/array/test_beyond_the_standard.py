@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of NumPy beyond the standard: the values that NumPy has."""
+"""Functions of NumPy beyond the standard: NumPy's values."""
 
 import warnings
 

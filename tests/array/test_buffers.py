@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The buffer protocol of Array: shape, strides and format as they are, or an error."""
+"""The buffer protocol of Array: the correct shape, strides and format, or an error."""
 
 import io
 
@@ -68,5 +68,5 @@ def test_pytorch_sees_the_shape(dtype):
     x = cuplug.asarray(np.arange(6).reshape(2, 3).astype(dtype))
     for function in (torch.tensor, torch.as_tensor, torch.from_dlpack):
         assert function(x).tolist() == x.numpy().tolist()
-    with pytest.raises((RuntimeError, BufferError, ValueError)):  # it asks for bytes
+    with pytest.raises((RuntimeError, BufferError, ValueError)):  # it requests bytes
         torch.asarray(x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Complex numbers have no order: what needs one says what to use."""
+"""Complex numbers have no order: functions that need one name an alternative."""
 
 import cuplug
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that convert what they read, and powers by known exponents, against NumPy."""
+"""Functions that convert their inputs, and powers by known exponents, compared with NumPy."""
 
 import math
 
@@ -31,7 +31,7 @@ def same(seen, wanted):
 @pytest.mark.parametrize("exponent", [-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.0, 3, 4, 5, 2.5])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int64", "uint8"])
 def test_powers_by_numbers(dtype, exponent, device):
-    """As by an array of the number: numpy.power has other rules for some numbers."""
+    """Equal to powers by an array of the number: numpy.power has other rules for some numbers."""
     is_of_floats = dtype.startswith("float")
     x = np.array(SPECIAL, dtype) if is_of_floats else np.arange(1, 8).astype(dtype)
     ours = cuplug.asarray(x, device=device)

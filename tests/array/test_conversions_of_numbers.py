@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements written from numbers and arrays of other dtypes: one rule, whatever writes them."""
+"""Elements written from numbers and arrays of other dtypes: every function follows one rule."""
 
 import cuplug
 import ml_dtypes
@@ -12,7 +12,7 @@ FLOATS = [300.7, -1.5, float("nan"), -1e30, 1e30, float("inf"), float("-inf"), 0
 
 
 def limited(values, dtype):
-    """Floats cut off to zero; NaN is 0, and what is too large the limit."""
+    """Return floats truncated to zero; NaN becomes 0, and values out of range the limit."""
     limits = np.iinfo(dtype)
     cut = [0 if x != x else x if abs(x) == float("inf") else int(x) for x in map(float, values)]
     return np.array([int(min(max(x, limits.min), limits.max)) for x in cut], dtype)

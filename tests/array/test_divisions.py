@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integers divided and rounded down, and what is left, against NumPy, at every limit."""
+"""Integer quotients, rounded down, and remainders, compared with NumPy at every limit."""
 
 import cuplug
 import cuplug.array_api as xp
@@ -29,7 +29,7 @@ def within(dtype, numbers) -> np.ndarray:
 
 
 def dividends(dtype, y) -> np.ndarray:
-    """Return numbers of all sizes, the limits, and multiples of y with their neighbours."""
+    """Return numbers of all sizes, the limits, and multiples of y with their neighbors."""
     limits, random = np.iinfo(dtype), np.random.default_rng(3)
     x = random.integers(limits.min, limits.max, 500, dtype, endpoint=True)
     few = random.integers(max(limits.min, -100), 100, 50).astype(dtype)
@@ -76,8 +76,8 @@ def test_any_two_numbers(x, y):
 
 
 def floats(dtype):
-    """Return usual pairs, pairs of all sizes, multiples with their neighbours, and the ends of what
-    is exact."""
+    """Return usual pairs, pairs of all sizes, multiples with their neighbors, and the limits of
+    exact values."""
     random = np.random.default_rng(5)
     sizes = 10 ** random.uniform(-12, 12, (2, 5000))
     x, y = (random.normal(size=(2, 5000)) * sizes).astype(dtype)
@@ -92,7 +92,7 @@ def floats(dtype):
 
 
 def same_floats(seen, wanted):
-    """Equal, NaN as NaN, and zeros of the same sign."""
+    """Compare floats: NaN equals NaN, and zeros must have the same sign."""
     assert seen.dtype == wanted.dtype
     np.testing.assert_array_equal(seen, wanted)
     is_number = ~np.isnan(wanted)

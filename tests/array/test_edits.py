@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of NumPy that remove, insert, place and order elements: the values that NumPy has."""
+"""Functions of NumPy that remove, insert, place and order elements: NumPy's values."""
 
 import cuplug
 import numpy as np
@@ -14,7 +14,7 @@ Z = X + 1j * X[::-1]
 
 
 def check_written(name, x, *args, **keywords):
-    """Compare what a function that writes makes of an array."""
+    """Compare an array after a function has written to it."""
     wanted, seen = x.copy(), ours(x)
     getattr(np, name)(wanted, *args, **keywords)
     mine = [ours(a) if isinstance(a, np.ndarray) else a for a in args]
@@ -24,7 +24,7 @@ def check_written(name, x, *args, **keywords):
 
 
 def check_error(name, *args, **keywords):
-    """Check that both raise, ours an error of NumPy's type."""
+    """Check that both raise, and cuplug an error of NumPy's type."""
     with pytest.raises(Exception) as wanted:  # noqa: PT011
         getattr(np, name)(*args, **keywords)
     with pytest.raises(wanted.type):
@@ -181,7 +181,7 @@ def test_positions():
         xp.ravel_multi_index([ours(N), ours(N)], (3, 9))
 
 
-# ---- Parameters of NumPy's -----------------------------------------------------------------------
+# ---- Parameters of NumPy -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["concatenate", "stack", "vstack", "hstack"])

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of NumPy, called with cuplug's arrays: right, or an error that says what to use."""
+"""Functions of NumPy, called with cuplug arrays: correct, or an error that names an alternative."""
 
 import cuplug
 import numpy as np
 import pytest
 from cuplug import array_api as xp
 
-# Of arrays on a device: run as text on an emulated GPU, and here.
+# For arrays on a device: run as text on an emulated GPU, and in this process.
 BODY = """
 import cuplug
 import numpy as np
@@ -36,7 +36,7 @@ for call in (lambda: np.sort_complex(x), lambda: np.apply_over_axes(sum, x, 0),
     else:
         raise AssertionError("nothing raised")
 """
-# With operators of stock plugins and of cuBLAS.
+# Functions that use stock plugins and cuBLAS.
 MORE = """
 if x.device.type == "cuda":
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of positions, choices by positions, and bits: what NumPy has."""
+"""Arrays of positions, choices by positions, and bits: NumPy's values."""
 
 import cuplug
 import numpy as np

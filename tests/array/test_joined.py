@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that are joined, repeated and turned around, against NumPy."""
+"""Arrays that are joined, repeated and reversed, compared with NumPy."""
 
 import cuplug
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of arrays and what is written through them, held against NumPy."""
+"""Keys of arrays, and writes through them, compared with NumPy."""
 
 import math
 import re
@@ -65,7 +65,7 @@ def test_positions_of_any_dtype(dtype):
 @pytest.mark.parametrize("second", [[1, 2, 0], [[1], [2]], 1], ids=repr)
 @pytest.mark.parametrize("dtypes", [("int64", "int64"), ("int32", "int32"), ("int64", "uint8")])
 def test_positions_along_the_first_axes(dtypes, second):
-    """Of one shape and dtype, and others, for an array whose other dimensions go with them."""
+    """Positions of one shape and dtype, and others, for an array with further dimensions."""
     keys = np.array([1, 0, 1], dtypes[0]), np.array(second, dtypes[1])
     own = tuple(cuplug.asarray(k, device="cpu") for k in keys)
     x, wanted = cuplug.asarray(X, copy=True, device="cpu"), X.copy()
@@ -151,7 +151,7 @@ def test_positions_in_what_is_written():
 
 
 def test_keys_that_share_memory_with_what_is_written():
-    """They are read before anything is written, as by NumPy."""
+    """Keys are read before anything is written, as in NumPy."""
     places = np.random.default_rng(0).permutation(1000)
     x, wanted = cuplug.asarray(places, copy=True, device="cpu"), places.copy()
     x[x] = x[::-1]
@@ -177,14 +177,14 @@ def test_mask_of_a_number():
 
 
 class Two:
-    """An index of somebody's own."""
+    """An index of a user's class."""
 
     def __index__(self):
         return 2
 
 
 class Raising:
-    """An index that cannot say what it is."""
+    """An index whose conversion raises."""
 
     def __index__(self):
         raise RuntimeError("no index today")
@@ -225,7 +225,7 @@ def test_refused_keys(key, error, says):
 
 
 def write_all_ways(x: np.ndarray, value: Any) -> list[Any]:
-    """Return what is in an array, or which error came, after each way to write a value."""
+    """Return the array, or the type of the error, after each way to write a value."""
     seen: list[Any] = []
     for key in (0, x == x, [0, 1]):
         y = cuplug.asarray(x, copy=True, device="cpu")
@@ -247,7 +247,7 @@ def write_all_ways(x: np.ndarray, value: Any) -> list[Any]:
     ids=lambda x: repr(x)[:30],
 )
 def test_each_way_to_write_is_alike(dtype, value):
-    """Through a slice, a mask and positions: the same value, or the same kind of error."""
+    """A slice, a mask and positions write the same value, or raise the same kind of error."""
     seen = write_all_ways(np.ones((2, 2), dtype), value)
     assert len(set(map(str, seen))) == 1, seen
     if isinstance(value, float) and dtype in ("int8", "uint8", "int64") and value != 2.5:
@@ -256,7 +256,7 @@ def test_each_way_to_write_is_alike(dtype, value):
 
 @pytest.mark.parametrize("to", ["int8", "uint8", "int32", "int64"])
 def test_large_floats_become_the_greatest_integers(to):
-    """NumPy makes anything of them."""
+    """NumPy's results for them are undefined."""
     x = np.array([1e300, -1e300, np.inf, 1.5])
     seen = cuplug.asarray(x, dtype=to, device="cpu").numpy()
     limits = np.iinfo(to)
@@ -308,7 +308,7 @@ def test_set_of_an_array_that_repeats_elements():
 @pytest.mark.parametrize("times", [(), (1,), (1, 1), (2, 1)])
 @pytest.mark.parametrize("shape", [(), (1,), (2, 2)])
 def test_tiles_are_copies(shape, times):
-    """Else what is written to them would be in the array, too, for some numbers."""
+    """Otherwise, writes to them would sometimes change the array."""
     x = cuplug.asarray(np.ones(shape), copy=True, device="cpu")
     tiled = cuplug.array_api.tile(x, times)
     np.testing.assert_array_equal(tiled.numpy(), np.tile(np.ones(shape), times))
@@ -339,7 +339,7 @@ def test_buffers_keep_no_references():
 
 @pytest.mark.slow
 def test_the_code_for_gpus(run_emulated):
-    """Quotients of complex numbers, and what is rounded to decimals, as on the CPU."""
+    """Quotients of complex numbers, and rounding to decimals, equal the CPU's."""
     run_emulated(
         """
 import cuplug
@@ -367,7 +367,7 @@ for call, arrays in [
     ["float16", "float32", "float64", "int8", "int32", "int64", "uint64", "bool", "complex64"],
 )
 def test_a_number_is_written_to_one_element_as_to_several(dtype):
-    """Straight to memory, where it fits; numbers that do not fit are refused by both."""
+    """A number that fits is written directly to memory; both reject numbers that do not fit."""
 
     def written(key, value):
         x = cuplug.asarray(np.ones(3, dtype))

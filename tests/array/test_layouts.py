@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of any layout: what is computed of them, written to them, and made of them."""
+"""Arrays of any layout: computing with them, writing to them, and converting them."""
 
 import gc
 import itertools
@@ -37,7 +37,7 @@ def views(x):
 
 
 def turned(x, ours):
-    """Return pairs of views alike."""
+    """Return pairs of equal views."""
     return list(zip(views(x), views(ours), strict=True))
 
 

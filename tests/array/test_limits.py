@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers at the ends of their ranges, and sizes that nothing can have."""
+"""Numbers at the ends of their ranges, and impossible sizes."""
 
 import cuplug
 import numpy as np
@@ -16,7 +16,7 @@ INTEGERS = ["int8", "uint16", "int64", "uint64"]
     "shape", [(2**62, 8), (2**32, 2**32), (2**63,), (0, 2**62, 2**62)], ids=str
 )
 def test_shapes_of_too_many_bytes(shape):
-    """Their number of elements would be another one, modulo 2**64."""
+    """Their number of elements would overflow to a valid one, modulo 2**64."""
     with pytest.raises(ValueError, match="got .*, expected less than 2.63 bytes"):
         xp.broadcast_to(ONE, shape)
     with pytest.raises(ValueError, match="shape: got .*2.63"):
@@ -24,12 +24,12 @@ def test_shapes_of_too_many_bytes(shape):
 
 
 def test_views_of_views_without_end():
-    """They all keep the memory, not each other, which would end one inside the other."""
+    """All views keep the memory, not each other, which would free them recursively."""
     x = ONE
     for _ in range(500_000):
         x = x[:]
     assert float(x[0]) == 1.0
-    for _ in range(100_000):  # through NumPy, which keeps what it was given
+    for _ in range(100_000):  # through NumPy, which keeps the original object
         x = cuplug.asarray(np.asarray(x), device="cpu")
     assert float(x[0]) == 1.0
 

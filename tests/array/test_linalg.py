@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices and the extensions linalg and fft, against NumPy."""
+"""Products of matrices and the extensions linalg and fft, compared with NumPy."""
 
 import cuplug
 import ml_dtypes
@@ -54,7 +54,7 @@ def test_matmul(device, dtype, shapes):
 @pytest.mark.parametrize("device", DEVICES)
 @given(data=st.data())
 def test_matmul_of_views(device, data):
-    """Transposed, cut, reversed and broadcast ones."""
+    """Transposed, sliced, reversed and broadcast views."""
     loop = data.draw(st.sampled_from([(), (3,), (2, 3)]))
     m, k, n = (data.draw(st.integers(1, 5)) for _ in range(3))
 

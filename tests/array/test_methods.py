@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cuplug.Array has as methods, against those of NumPy's arrays."""
+"""Methods of cuplug.Array, compared with the methods of NumPy arrays."""
 
 import cuplug
 import numpy as np
@@ -105,7 +105,7 @@ def test_parts_of_complex_numbers_are_rounded(device):
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("decimals", [2, 5, 60, 300, -60, -300])
 def test_what_cannot_be_scaled_is_rounded(device, dtype, decimals):
-    """NumPy gives infinities and NaN."""
+    """NumPy returns infinities and NaN."""
     x = np.array([np.finfo(dtype).max, 0, -0.0, 700.5, np.inf, -1.25], dtype)
     seen = cuplug.asarray(x, device=device).round(decimals).numpy()
     few = np.array([round(float(v), decimals) if np.isfinite(v) else v for v in x])
@@ -349,7 +349,7 @@ def test_integers_compare_with_those_that_their_dtype_has_not(number, device):
 @pytest.mark.parametrize("wanted", ["float64", "f8", float, np.float64, np.dtype(">f8")])
 def test_dtypes_by_all_their_names(wanted):
     x = cuplug.asarray(np.array([[1, 2], [3, 4]], np.int32), device="cpu").T
-    for _ in range(3):  # what was found before is used again
+    for _ in range(3):  # the earlier result is used again
         found = xp.astype(x, wanted)
         assert found.dtype == np.float64
         assert found.tolist() == x.astype(wanted).tolist() == [[1, 3], [2, 4]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays with numbers of Python, scalars of NumPy and arrays without dimensions, as in NumPy."""
+"""Arrays with Python numbers, NumPy scalars and arrays without dimensions, as in NumPy."""
 
 import operator
 import warnings
@@ -16,8 +16,8 @@ _COMPARED = ("eq", "ne", "lt", "le", "gt", "ge")
 OPERATORS = {name: getattr(operator, name) for name in (*_ARITHMETIC, *_BITS, *_COMPARED)}
 OPERATORS["divmod"] = divmod
 IN_PLACE = [f"i{name.rstrip('_')}" for name in (*_ARITHMETIC, *_BITS)]
-ORDERED = ("lt", "le", "gt", "ge")  # of complex numbers the standard has no order, NumPy has one
-# Of each kind small ones, and those that wrap, round or pass the range of some dtype.
+ORDERED = ("lt", "le", "gt", "ge")  # the standard has no order of complex numbers; NumPy has one
+# Small numbers of each kind, and ones that wrap, round or exceed the range of some dtype.
 PYTHON = [
     True,
     0,
@@ -48,7 +48,7 @@ def elements(dtype):
 
 
 def outcome(function, *args):
-    """What a call gives: an array, or the word that there is none."""
+    """Return the result of a call: an array, or "none"."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -59,7 +59,7 @@ def outcome(function, *args):
 
 
 def differ(found, wanted):
-    """How two outcomes differ, if they do."""
+    """Return the difference of two outcomes; "" if they are equal."""
     if found is None or wanted is None:
         return None if found is wanted else f"{found!r}, expected {wanted!r}"
     if isinstance(wanted, tuple):
@@ -74,7 +74,7 @@ def differ(found, wanted):
 
 
 def are_close(x, y):
-    """Equal, but for powers of complex numbers, which NumPy multiplies."""
+    """Compare exactly, except powers of complex numbers, which NumPy computes by multiplication."""
     if y.dtype.kind != "c":
         eps = 0 if y.dtype.kind in "biu" else 4 * float(np.finfo(y.dtype).eps)
         return np.allclose(x, y, rtol=eps, atol=0, equal_nan=True)
@@ -84,7 +84,7 @@ def are_close(x, y):
 
 
 def is_apart(name, x, other):
-    """What the standard has otherwise, or neither defines: documented in docs/arrays.md."""
+    """Return whether a case differs from the standard, or is undefined, as in docs/arrays.md."""
     kinds = x.dtype.kind + np.result_type(other).kind
     return name in ORDERED and "c" in kinds
 

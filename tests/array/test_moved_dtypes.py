@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dtypes that are moved and not computed with: narrow floats, and packed pairs of 4 bits."""
+"""Dtypes that are only moved: narrow floats, and packed pairs of 4 bits."""
 
 import ctypes
 
@@ -31,7 +31,7 @@ def given(name):
 
 
 def same(x, wanted):
-    """Say whether an array has these bytes."""
+    """Return whether an array has these bytes."""
     x = np.asarray(x)
     return x.shape == wanted.shape and x.tobytes() == np.ascontiguousarray(wanted).tobytes()
 

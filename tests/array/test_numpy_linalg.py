@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of numpy.linalg with NumPy's own parameters, called with cuplug's arrays."""
+"""Functions of numpy.linalg with NumPy's parameters, called with cuplug arrays."""
 
 import cuplug
 import numpy as np
@@ -16,7 +16,7 @@ def sample(dtype, *shape):
 
 
 def check(device, function, *args, **keywords):
-    """Compare what NumPy's function gives for our arrays with what it gives for its own."""
+    """Compare the results of a NumPy function for cuplug arrays and for NumPy arrays."""
     ours = (cuplug.asarray(x, device=device) if isinstance(x, np.ndarray) else x for x in args)
     found, wanted = function(*ours, **keywords), function(*args, **keywords)
     many = isinstance(wanted, tuple)

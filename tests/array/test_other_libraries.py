@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""einops, opt_einsum and pandas on arrays: where they are, with NumPy's values."""
+"""einops, opt_einsum and pandas on arrays, on the device of the arrays, with NumPy's values."""
 
 import cuplug
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays with elements around them: all modes of NumPy's, with their options."""
+"""Padded arrays: all modes of NumPy, with their options."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters and arguments of NumPy's functions that the standard does not have."""
+"""Parameters and arguments of NumPy functions that the standard does not have."""
 
 import cuplug
 import numpy as np
@@ -196,7 +196,7 @@ def test_cross_products(sizes):
 
 
 def _cross(a, b):
-    """Return the products with vectors of 2 elements made longer, which newer NumPy refuses."""
+    """Return the products with vectors of 2 elements, extended since newer NumPy rejects them."""
     wide = [np.pad(x, ((0, 0), (0, 3 - x.shape[1]))) for x in (a, b)]
     return np.cross(*wide)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics, products, signals and shapes beyond the standard: the values that NumPy has."""
+"""Statistics, products, signals and shapes beyond the standard: NumPy's values."""
 
 import itertools
 

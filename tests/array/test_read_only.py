@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of memory that may not be written, with NumPy's as the model."""
+"""Arrays of read-only memory, compared with NumPy."""
 
 import pickle
 
@@ -144,7 +144,7 @@ def test_other_libraries_see_it(dtype):
 
 @pytest.mark.parametrize("make", [np.array, lambda x: cuplug.asarray(x, device="cpu")])
 def test_pickled_memory_that_may_not_be_written(make):
-    """As in Ray's object store; what is in the pickle itself is the reader's own."""
+    """As in Ray's object store. Data inside the pickle is writable."""
     x, buffers = make(np.array([1.0, 2.0])), []
     data = pickle.dumps(x, 5, buffer_callback=buffers.append)
     for place, writable in ((bytes(buffers[0]), False), (bytearray(buffers[0]), True)):

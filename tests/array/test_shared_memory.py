@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pinned and managed memory, copies from GPU to GPU, attributes: without a GPU and on some."""
+"""Pinned and managed memory, copies between GPUs, attributes: without a GPU and on several."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of cuplug.array_api that stock plugins do: order, sets, scans, searches, positions."""
+"""Functions of cuplug.array_api in stock plugins: order, sets, scans, searches, positions."""
 
 import itertools
 
@@ -61,7 +61,7 @@ def test_scans_down_columns_by_several_threads(device, shape):
     for dtype in ("int32", "int64", "float32", "float64", "complex64"):
         ours = xp.asarray(x.astype(dtype), device=device)
         found = xp.cumulative_sum(ours, axis=-2, include_initial=True).numpy()
-        wanted = np.cumsum(x, axis=-2)  # which all of these dtypes hold
+        wanted = np.cumsum(x, axis=-2)  # which all of these dtypes can represent
         np.testing.assert_array_equal(found[..., 1:, :], wanted)
         assert not found[..., :1, :].any()
 
@@ -113,7 +113,7 @@ def test_searches_for_every_kind_of_number(device, side, dtype):
     "dtype", ["bool", "int8", "int16", "float16", "float32", "int64", "float64"]
 )
 def test_few_and_many_values(device, dtype):
-    """As many values as fit a table, one more, one more at the end, and NaNs."""
+    """The number of values that fits a table, one more, one more at the end, and NaNs."""
     random = np.random.default_rng(6)
     for n, n_values in itertools.product((4095, 4096, 70_001), (1, 2, 3, 255, 256, 257, 600)):
         x = (random.integers(0, n_values, n) - n_values // 2).astype(dtype)

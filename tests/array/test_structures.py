@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of structures, which kernels take and operators do not."""
+"""Arrays of structures, which kernels accept and operators reject."""
 
 import pickle
 

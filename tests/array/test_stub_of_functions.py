@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What type checkers see of `cuplug.array_api`: its names, and the parameters of its functions."""
+"""The names and parameters of `cuplug.array_api` that type checkers read."""
 
 import ast
 import inspect

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Textures and surfaces on the emulated driver, whose texture functions are of the tests, and on a
-GPU."""
+"""Textures and surfaces on the emulated driver, with its texture functions, and on a GPU."""
 
 import cuplug
 import numpy as np
@@ -22,7 +21,7 @@ extern "C" __global__ void write2(cudaSurfaceObject_t s) {
 }
 """
 NAMES = ["read1", "read2", "read3", "read2i"]
-# What the tests share, here as text for the processes with the emulated driver.
+# Common code of the tests, as text for the processes with the emulated driver.
 CHECKS = '''
 def read(module, name, texture, places, dtype=np.float32):
     """Return what a kernel reads at (x, y)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variances of numbers that lie close together, far from 0: the mean is rounded, they are not."""
+"""Variances of close numbers far from 0: the numbers are exact, and the mean is rounded."""
 
 import cuplug
 import ml_dtypes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of bytes, `flat`, `flags`, `order=` and `kind=`, as NumPy has them."""
+"""Views of bytes, `flat`, `flags`, `order=` and `kind=`, as in NumPy."""
 
 import cuplug
 import numpy as np

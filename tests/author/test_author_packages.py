@@ -26,7 +26,7 @@ pytest.importorskip("setuptools", "77.0.3")
 
 
 def run(command, cwd, path=(), **variables):
-    """Run a program that must succeed; return what it printed."""
+    """Run a program that must succeed; return its output."""
     python = os.pathsep.join(map(str, (*path, *filter(None, sys.path))))
     environment = os.environ | {"PYTHONPATH": python, "CUPLUG_ARCH": "90", **variables}
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
@@ -36,7 +36,7 @@ def run(command, cwd, path=(), **variables):
 
 @pytest.fixture(scope="session")
 def installed(once):
-    """Return a folder with cuplug's metadata, as an installation has it."""
+    """Return a folder with cuplug's metadata, as after an installation."""
 
     def write(folder):
         code = "import sys, pathlib, link\nfor name, text in link.metadata().items():\n"
@@ -75,7 +75,7 @@ def build(what, folder, installed):
 
 
 def unpack(wheel, folder):
-    """Install a wheel; return where."""
+    """Install a wheel; return the folder."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")
     for path in (folder / "site").rglob("*"):
@@ -120,7 +120,7 @@ def test_setup_beside_another_extension(ours, installed):
 
 @pytest.fixture
 def beside_cython(ours):
-    """Let the package have a module of its own in Cython that uses its typed functions."""
+    """Add a Cython module to the package that uses its typed functions."""
     pytest.importorskip("Cython")
     (ours / "ours" / "use.pyx").write_text(
         "# cython: language_level=3\n"
@@ -167,7 +167,7 @@ def test_the_complete_package_of_the_examples(tmp_path, installed):
 
 @pytest.mark.slow
 def test_extensions_may_use_typed_functions_and_files_from_anywhere(beside_cython, installed):
-    """An absolute path among `depends`, as cythonize adds those of NumPy, is in no archive."""
+    """An absolute path in `depends`, such as cythonize adds for NumPy, is not in archives."""
     site = unpack(build("wheel", beside_cython, installed), beside_cython)
     assert {"half_typed.pxd", "operators.pyi"} <= {x.name for x in (site / "ours").iterdir()}
     out = run([sys.executable, "-c", USE], site, [site], LD_LIBRARY_CUPLUG_PATH=f"{site}/ours")

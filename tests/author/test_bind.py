@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed functions for Cython: what is written for a signature, and that it runs."""
+"""Typed functions for Cython: the generated code for signatures, and its calls."""
 
 import json
 import os
@@ -25,7 +25,7 @@ GATHER = (
 
 
 def test_modules_that_were_compiled_before_find_the_call():
-    """They ask for a module, a function and its type by these names: none may change."""
+    """They use these names of a module, a function and its type, which must not change."""
     from cuplug._memoryviews import __pyx_capi__ as functions
 
     arguments = "cuplug_operator **, char const *, cuplug_argument const *, uint32_t, uint32_t"
@@ -175,7 +175,7 @@ def build_probe(folder):
 
 
 def use(probe, statements, **environment):
-    """Run statements in a process of their own that has the plugin on its path."""
+    """Run statements in a separate process with the plugin on its path."""
     folder, _ = probe
     variables = {
         **os.environ,

@@ -257,7 +257,7 @@ def test_architectures_that_are_none(arch, tmp_path):
     (tmp_path / "third.cu").write_text(THIRD)
     with pytest.raises(cuplug.BuildError, match='^build: arch: got ".*", expected "native", "all"'):
         cuplug.build(tmp_path / "third.cu", arch=arch)
-    if arch:  # an empty variable is none
+    if arch:  # an empty variable counts as unset
         done = run("build", "third.cu", cwd=tmp_path, CUPLUG_ARCH=arch)
         assert done.stderr.startswith(f'cuplug: build: arch: got "{arch}"')
 
@@ -323,7 +323,7 @@ def test_flags_are_those_of_the_makefile():
 
 @pytest.fixture
 def interruptible():
-    """Let children be interrupted: jobs that a shell starts in the background ignore SIGINT."""
+    """Make children interruptible: jobs that a shell starts in the background ignore SIGINT."""
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)

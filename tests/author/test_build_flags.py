@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cuplug build` gives to compilers, and which GPUs it says that a plugin is limited to."""
+"""The flags that `cuplug build` passes to compilers, and the GPUs that it reports for a plugin."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def test_symbols_of_one_copy_are_left_to_gcc(tmp_path, monkeypatch):
 
 
 def recorded(name, folder, **variables):
-    """Return what a plugin records about its build."""
+    """Return the plugin's record of its build."""
     variables["LD_LIBRARY_CUPLUG_PATH"] = str(folder)
     return json.loads(run("info", name, "--json", **variables).stdout)["build"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folders that a build works in: whose they are, and what a killed build left."""
+"""The folders of a build: their owners, and the remains of a killed build."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build contract: each rule passes on a good plugin and names what a broken one breaks."""
+"""The build contract: each rule accepts a good plugin, and names the error of a broken one."""
 
 import json
 import os
@@ -352,6 +352,6 @@ def test_architectures_of_a_compiled_plugin(tmp_path):
 
 
 def test_entries_that_call_libraries_need_no_architectures():
-    """Such as those of the stock plugin linalg, which has no kernels."""
+    """Such as entries of the stock plugin linalg, which has no kernels."""
     findings = check_file(cuplug.find("linalg.matmul").path)
     assert [f.text for f in findings if f.level == "error"] == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug check` names what does not fit between operators and their gradients."""
+"""`cuplug check` names mismatches between operators and their gradients."""
 
 import subprocess
 
@@ -22,7 +22,7 @@ GRADIENT = "grad: T[n], x: T[n]) -> T[n]"
 
 @pytest.fixture
 def found(tmp_path):
-    """Return what the check says of gradients, as (level, text)."""
+    """Return the findings about gradients, as (level, text)."""
 
     def check(properties, gradient=GRADIENT, parameters="x: T[n], i: int64[n]"):
         source = SOURCE.format(properties=properties, gradient=gradient, parameters=parameters)

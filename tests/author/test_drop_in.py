@@ -21,7 +21,7 @@ print(cuplug.last_call().device, {name}.path)
 
 
 def shell(command: str, folder: Path) -> None:
-    """Run a command as an author would, `cuplug` being on the path."""
+    """Run a command as an author would, with `cuplug` on the path."""
     script = folder / "cuplug"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m cuplug "$@"\n')
     script.chmod(0o755)

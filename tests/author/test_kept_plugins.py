@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary plugins that were compiled with the headers of an earlier day. They are kept as files, and
+"""Binary plugins that were compiled with earlier headers. They are kept as files, and
 must work for as long as the major version of the ABI does not change."""
 
 import lzma
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def load(tmp_path):
-    """Return a function that loads a kept plugin; `name` is that of its table."""
+    """Return a function that loads a kept plugin; its table has the name `name`."""
 
     def load(kept, name=""):
         path = tmp_path / f"lib{name or kept}.so"

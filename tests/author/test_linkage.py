@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How plugins are linked: the C++ standard library, libraries beside them, versions of symbols."""
+"""How plugins are linked: the C++ standard library, adjacent libraries, versions of symbols."""
 
 import os
 import shutil
@@ -106,7 +106,7 @@ def test_static_variables_of_templates_are_not_of_the_standard_library(build, na
 
 
 def test_a_library_beside_a_plugin(build, tmp_path):
-    """As auditwheel and NVIDIA's wheels have it; `cuplug install` copies the plugin alone."""
+    """As in wheels of auditwheel and NVIDIA; `cuplug install` copies only the plugin."""
     folder = tmp_path / "beside" / "lib"
     folder.mkdir(parents=True)
     rare = build("int rare(void) { return 1; }", "-fvisibility=default", name="rare")
@@ -146,7 +146,7 @@ def test_directories_that_are_not_beside_a_plugin(build, rpath):
 
 
 def test_versions_of_symbols(build, tmp_path):
-    """As GLIBC_2.34, of a library that was newer where the plugin was linked."""
+    """Such as GLIBC_2.34, if the plugin was linked with a newer library."""
     folder = tmp_path / "beside"
     folder.mkdir()
     text = "int rare(void) { return 1; }"

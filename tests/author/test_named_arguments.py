@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries in C++ with named arguments: what they are given, and what does not compile."""
+"""Entries in C++ with named arguments: their values, and code that must not compile."""
 
 import os
 import re
@@ -34,7 +34,7 @@ ASKED = "asked(x: float32[n]) -> (zero y: float32[n], detached m: float32[] = No
 ONE = "one(x: T[n]) -> zero detached y: T[n] = None where T: float32 | float64, n == 4"
 MOVED = "moved(x: T[n]) -> T[n] where T: uint8 | float8_e8m0fnu | int4_x2"
 MEANT = "check_dtype<cuplug::spelling::did_you_mean"
-# Entries that differ from their signatures, and a sentence of what the compiler says of each.
+# Entries that differ from their signatures, and part of the compiler's message for each.
 REFUSED = {
     "a name": (F, f"(f, (T), x, y, out) {BODY}", "y: no parameter, output or dimension of this"),
     "a dimension": (F, f"(f, (T), m, out) {BODY}", "m: no parameter, output or dimension of this"),
@@ -86,7 +86,7 @@ REFUSED = {
         "a scalar of a type variable, which the entry lists, too, in parentheses before the names",
     ),
 }
-# Bodies that use an argument as what it is not: in the compiler's own words.
+# Bodies that misuse an argument, and the compiler's own message.
 MISUSED = {
     "a size that is known": (TWO, "(two, n, a, b) { return b.allocate(n); }"),
     "an input that is written": (TWO, "(two, x, a, b) { x[0] = 1; return a.size() + b.size(); }"),
@@ -127,7 +127,7 @@ def write_source(folder, signature, entry, side="HOST", before=""):
 
 
 def refused(command, source):
-    """Return what a compiler says of a source, which it must refuse."""
+    """Return the compiler's message for a source, which it must reject."""
     done = subprocess.run([*command, str(source)], capture_output=True, text=True)
     assert done.returncode
     return done.stdout + done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins in languages without a header of ours, written from docs/abi.md."""
+"""Plugins in languages without a cuplug header, written from docs/abi.md."""
 
 import importlib.util
 import shutil
@@ -25,7 +25,7 @@ def zig() -> list[str]:
 
 
 def build(language: str, compiler: list[str], folder) -> None:
-    """Build as the second line of the source says; `compiler` stands for its first word."""
+    """Build with the command in the source's second line; `compiler` replaces its first word."""
     (source,) = (SOURCES / language).iterdir()
     shutil.copy(source, folder)
     command = source.read_text().splitlines()[1].partition(": ")[2].split()

@@ -117,7 +117,7 @@ def test_exceptions_and_failures_of_lambdas(twice):
 
 
 def test_how_many_threads_there_are(build_plugin):
-    """No more than CPUs that the process may use; of which a limit of its group may leave fewer."""
+    """At most the CPUs that the process may use, or fewer by a limit of its group."""
     (n,) = cuplug.load(build_plugin(IN_ALL, "team")).team()
     assert 1 <= n <= len(os.sched_getaffinity(0))
 

@@ -28,7 +28,7 @@ def compile_extension(folder, source=SOURCE, compiler=COMPILER, options=()):
 
 @pytest.fixture(scope="module")
 def folder(once):
-    """Compile the example; return where it is."""
+    """Compile the example; return its folder."""
     return once("plain_extension", compile_extension)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Type stubs of operators: what is written for a signature, and what type checkers take it for."""
+"""Type stubs of operators: the text for signatures, and the types that type checkers infer."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ def test_stubs():
 
 
 def test_results_of_one_name_with_other_types():
-    """Moduli are of the array's type in one row, and of another in the next one."""
+    """Moduli have the array's type in one overload, and another type in the next one."""
     rows = [
         f"f(x: {x}[n]) -> (moduli: {y}[n], phases: {x}[n])"
         for x, y in (("float32", "float32"), ("complex64", "float32"), ("float64", "float64"))
@@ -42,7 +42,7 @@ def test_results_of_one_name_with_other_types():
 
 
 def check_types(folder, text):
-    """Return what mypy says of a text that imports the stubs which are shipped."""
+    """Return mypy's output for a text that imports the shipped stubs."""
     (folder / "use.py").write_text(text)
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--no-error-summary"]
     environment = os.environ | {"MYPYPATH": str(Path(PACKAGE).parent)}
@@ -69,7 +69,7 @@ relu("x", slope=1)
 
 @pytest.mark.slow
 def test_type_checkers_take_the_stubs(tmp_path):
-    """An index of two dimensions gives a result of two; other results are as the array given."""
+    """An index of two dimensions returns a result of two; other results are like the array."""
     pytest.importorskip("mypy")
     said = check_types(tmp_path, USE)
     errors = [line for line in said if ": error: " in line]

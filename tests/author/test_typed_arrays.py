@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow  # a module is compiled
 
 @pytest.fixture(scope="module")
 def folder(once):
-    """Compile the user and the example; return where they are."""
+    """Compile the user and the example; return their folder."""
 
     def fill(folder):
         for source in (FIXTURES / "typed_arrays.pyx", ROOT / "examples" / "typed" / "signals.pyx"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The enums that typed functions have for choices: what is written."""
+"""The generated enums for choices of typed functions."""
 
 import pytest
 from cuplug._engine.signature.signature import parse

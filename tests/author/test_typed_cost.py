@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cimport of a typed function adds to a module, compared with a wrapper written by hand."""
+"""The code that a cimport of a typed function adds to a module, compared with a manual wrapper."""
 
 import subprocess
 import sys
@@ -48,7 +48,7 @@ def gathered(const float[::1] source, const int32_t[::1] index, float[::1] out):
 
 @pytest.fixture(scope="module")
 def translated(tmp_path_factory):
-    """Return a function that runs Cython: the size of the C, and which files of typed it read."""
+    """Return a function that runs Cython: it returns the size of the C, and the files it read."""
 
     def translate(text):
         folder = tmp_path_factory.mktemp("cost")

@@ -38,7 +38,7 @@ def run_{k}(const {element}[:] source, const {index}[::1] index, {element}[::1] 
 def index_{k}(const float[::1] source, {index}[:] index, float[:] out):
     gather(view(source), view(index), view(out))
 """
-# Memoryviews of each number of dimensions and layout that cuplug.views takes.
+# Memoryviews of each number of dimensions and layout that cuplug.views accepts.
 LAYOUTS = {
     "[::1]": 1, "[:]": 1, "[:, ::1]": 2, "[:, :]": 2, "[::1, :]": 2, "[:, :, ::1]": 3,
     "[:, :, :]": 3, "[:, :, :, ::1]": 4, "[:, :, :, :]": 4,
@@ -99,7 +99,7 @@ def ranks(once):
 
 
 def views_of(layout, n):
-    """Yield arrays that a memoryview of this layout takes."""
+    """Yield arrays that a memoryview of this layout accepts."""
     shape = (2, 5, 3, 4)[-n:]
     x = np.random.default_rng(0).integers(-9, 9, shape).astype("f4")
     if layout.startswith("[::1, "):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed functions after the plugin that they were compiled for was replaced, and their inputs."""
+"""Typed functions whose plugin was replaced after they were compiled, and their inputs."""
 
 import os
 import re
@@ -20,7 +20,7 @@ DIRECTIVES = ("nonecheck", "boundscheck", "wraparound", "initializedcheck", "ove
 
 @pytest.fixture(scope="module")
 def drift(build_plugin):
-    """Return a function that builds the plugin with another signature and others beside it."""
+    """Return a function that builds the plugin with other signatures."""
 
     def build(signature=FIRST, *defines, **others):
         texts = {"DRIFT": signature, **others}
@@ -32,7 +32,7 @@ def drift(build_plugin):
 
 @pytest.fixture(scope="module")
 def user(once, drift):
-    """Compile a module for the first plugin, with directives that check all they can."""
+    """Compile a module for the first plugin, with all checks of Cython enabled."""
 
     def fill(folder):
         done = cuplug("bind", str(drift()), "-o", str(folder))
@@ -46,7 +46,7 @@ def user(once, drift):
 
 
 def run(user, statements, *folders, name="drift_user"):
-    """Run statements with the plugins of some folders."""
+    """Run statements with the plugins in some folders."""
     variables = {
         **os.environ,
         "LD_LIBRARY_CUPLUG_PATH": os.pathsep.join(map(str, folders)),
@@ -89,7 +89,7 @@ def test_a_plugin_with_another_signature_is_not_called(user, drift, name):
 
 
 def test_a_plugin_that_shadows_another_is_not_taken_for_it(user, drift):
-    """Also not at later calls; the same signature from elsewhere is as good."""
+    """Also at later calls. A plugin in another directory with the same signature is used."""
     other = drift("drift(x: float64[n], b: float = 0, a: float = 1) -> float64[n]")
     done = run(user, "try: user.run(x, 10, out)\nexcept cuplug.PluginError: pass\n" + RUN,
                other.parent, drift().parent)  # fmt: skip
@@ -138,7 +138,7 @@ def test_const_views_are_not_written(user, drift, tmp_path, kind):
 
 
 def test_reload_takes_in_what_typed_functions_alone_have_loaded(user, drift, tmp_path):
-    """The new code runs if its signature is the same, also once it is again."""
+    """The new code runs if its signature is the same, also if it was different in between."""
     folder = tmp_path / "plugins"
     folder.mkdir(mode=0o755)
     shutil.copy(drift(), folder)
@@ -183,7 +183,7 @@ def test_inputs_are_copied_as_in_python(user, drift):
 
 
 def test_strided_inputs_are_copied_and_strided_outputs_are_not(user, drift):
-    """The rows of drift.c take no strides: inputs are copied, outputs raise, as in Python."""
+    """Overloads in drift.c take no strides: inputs are copied, outputs raise, as in Python."""
     lines = [
         "x, y = np.arange(12.0)[::-4], np.arange(6.0)[::2]",
         "for a, b in [(x, y), (y, x), (x, x[:1]), (x[:1], y), (x, None)]:",
@@ -200,7 +200,7 @@ def test_strided_inputs_are_copied_and_strided_outputs_are_not(user, drift):
 
 
 def test_const_views_are_no_outputs(user, drift):
-    """Neither of read-only arrays nor of writable ones."""
+    """Neither for read-only arrays nor for writable ones."""
     lines = [
         "for out.flags.writeable in (False, True):",
         "    try: user.run_const(x, out); raise SystemExit('called')",
@@ -212,7 +212,7 @@ def test_const_views_are_no_outputs(user, drift):
 
 
 def cython_blocks():
-    """Yield the Cython code of documents, but for copies of examples, which other tests build."""
+    """Yield the Cython code in documents, except copies of examples, which other tests build."""
     for document in sorted((ROOT / "docs").glob("*.md")):
         pattern = r"(?<!\.pyx -->\n)^```cython\n(.*?)^```$"
         blocks = re.findall(pattern, document.read_text(), re.M | re.S)

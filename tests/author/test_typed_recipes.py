@@ -80,7 +80,7 @@ gathered = shell.user_ns["gathered"]
 
 
 def run(command, cwd, **variables):
-    """Run a program that must succeed; return what it printed."""
+    """Run a program that must succeed; return its output."""
     python = os.pathsep.join([str(cwd), str(Path(PACKAGE).parent), *filter(None, sys.path)])
     environment = os.environ | {"PYTHONPATH": python, "HOME": str(cwd), **variables}
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)

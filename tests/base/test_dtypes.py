@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUPLUG_DTYPE_LIST is the one list of dtypes: a new one is a line of it, and docs follow it."""
+"""CUPLUG_DTYPE_LIST is the only list of dtypes: a new one is a new line, and docs match it."""
 
 import re
 import shutil
@@ -40,7 +40,7 @@ def test_the_documents_have_the_list():
 
 
 def test_abi_2_0_is_fixed():
-    """`any` of a plugin that was compiled for 2.0 is these dtypes; more come with 2.1."""
+    """In a plugin compiled for 2.0, `any` means these dtypes; 2.1 adds more."""
     assert [name for name, *_, minor in rows() if minor == "0"] == list(DTYPES)[:23]
 
 
@@ -106,7 +106,7 @@ def add_dtype(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_dtype_is_a_line_of_the_list(tmp_path):
-    """A core, and plugins, of one more dtype need no other edit. Older plugins refuse it."""
+    """A core and plugins with one more dtype need no other edit. Older plugins reject it."""
     for name in ("Makefile", "core", "include", "build_backend"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tmp_path / name)

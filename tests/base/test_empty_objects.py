@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that `cls.__new__(cls)` makes without what they stand for: refused, or safe to use."""
+"""Objects that `cls.__new__(cls)` creates without contents: rejected, or safe to use."""
 
 import copy
 import json
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from processes import run_on
 
-# Each type of cuplug that is written in Cython, and all that an object of it can be asked for.
+# Each Cython type of cuplug, and all attributes and methods of its objects.
 USES = """
 import importlib, json, pkgutil, cuplug, numpy as np
 

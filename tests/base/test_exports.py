@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the core exports, and when the runtime is loaded."""
+"""The exports of the core, and the time at which the runtime is loaded."""
 
 import re
 import shutil

@@ -1,13 +1,13 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers are found by their hashes, in the order in which they were added, however many there are
- * and however many hashes are alike. */
+/* Numbers are found by their hashes, in the order in which they were added, for any number of them
+ * and any number of equal hashes. */
 #include "base/hash.h"
 #include "check.h"
 
 #define N 5000
 
-/* Hashes that fall on few places, at the end of the room too, and that are alike for many. */
+/* Hashes with few different positions, also at the end of the table, and equal hashes. */
 static uint64_t hash_of(size_t k) { return k % 3 ? UINT64_MAX - k % 7 : (uint64_t)k << 32; }
 
 static size_t count(const cuplug__index *index, uint64_t hash, size_t *last) {

@@ -1,7 +1,7 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Structures that grow: a program and a library of different versions read and write no further
- * than both know. */
+/* Structures that grow: a program and a library of different versions read and write only fields
+ * that both have. */
 #include "base/status.h"
 #include "check.h"
 

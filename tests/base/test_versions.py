@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another libcuplug.so.1 than of the package, a second interpreter, archives, raised privileges."""
+"""A libcuplug.so.1 of another version, a second interpreter, archives, raised privileges."""
 
 import os
 import shutil
@@ -56,7 +56,7 @@ def test_the_first_interpreter_has_cuplug(first, second, run_python):
 
 
 def test_the_package_in_an_archive(tmp_path):
-    """As `python -m zipapp` makes them."""
+    """Archives as created by `python -m zipapp`."""
     archive = tmp_path / "application.pyz"
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("__main__.py", "import cuplug")
@@ -110,7 +110,7 @@ def public_folder():
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_variables_do_not_count_with_raised_privileges(public_folder):
-    """As for a set-user-ID program: here Python itself, run by another user."""
+    """As in a set-user-ID program: here Python itself, run by another user."""
     python = public_folder / "python"
     shutil.copy(os.path.realpath(sys.executable), python)
     os.chown(python, 0, 0)

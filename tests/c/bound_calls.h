@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One operator whose rows a test chooses, and calls of it that are bound. */
+/* One operator whose overloads a test chooses, and its bound calls. */
 #ifndef BOUND_CALLS_H
 #define BOUND_CALLS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few macros that the C tests share. */
+/* Macros for C tests. */
 #ifndef CUPLUG_TESTS_CHECK_H
 #define CUPLUG_TESTS_CHECK_H
 
@@ -8,7 +8,7 @@
 
 static int n_failed;
 
-/* For functions that make what is compared: the thread sanitizer need not follow each element. */
+/* For functions that create compared data: the thread sanitizer need not follow each element. */
 #define UNSEEN __attribute__((no_sanitize("thread")))
 
 #define CHECK(condition)                                                        \

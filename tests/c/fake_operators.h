@@ -54,7 +54,7 @@ static void make_operator(const char *text, uint32_t text_bytes) {
   op->overloads = overload, op->loaded = 1;
 }
 
-/* The notes of this very program. */
+/* The notes of this program. */
 static int visit_program(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size, (void)data;
   for (int k = 0; k < info->dlpi_phnum; k++) {
@@ -102,7 +102,7 @@ __attribute__((unused)) static cuplug_argument on_host(uint32_t type, void *data
   return array(type, data, n, (cuplug_device){CUPLUG_CPU, 0});
 }
 
-/* The device's frees are in stream order: done when it has been waited for. Lanes keep memory. */
+/* Frees are in stream order, so they are done after a wait for the device. Channels keep memory. */
 static void check_all_given_back(void) {
   for (int32_t id = 0; id < 2; id++)
     CHECK(!cuplug_synchronize(id, NULL, 1, &error) && !cuplug_trim(id, NULL, &error));

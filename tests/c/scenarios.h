@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scenarios on the fake driver. A process starts CUDA once and the driver reads its environment
- * once, so each scenario runs in a process of its own: the program starts itself again. */
+ * once, so each scenario runs in a separate process: the program starts itself again. */
 #ifndef SCENARIOS_H
 #define SCENARIOS_H
 
@@ -43,8 +43,8 @@ typedef struct scenario {
     exit(1);                                                                                      \
   } while (0)
 
-/* For functions that make what is compared: the thread sanitizer need not follow each element. What
- * other threads have written is read by memcmp, or by functions that it follows. */
+/* For functions that create compared data: the thread sanitizer need not follow each element. Data
+ * that other threads have written is read by memcmp, or by functions that it follows. */
 #define UNSEEN __attribute__((no_sanitize("thread")))
 
 static inline int is_short(void) {
@@ -59,7 +59,7 @@ static inline int is_short(void) {
  * third unless CUPLUG_TEST_ALL is set: large arrays are slow there. */
 static inline int step_of_many(void) { return is_short() ? 3 : 1; }
 
-/* Of a driver that has been opened. */
+/* A function of the opened driver. */
 static inline void *fake_symbol(const char *name) {
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   void *symbol = library ? dlsym(library, name) : NULL;
@@ -80,7 +80,7 @@ static inline int fake_launch(void *stream, fake_cuda_kernel *kernel, const void
                                                                         bytes);
 }
 
-/* Nothing was misused, and but for what the core keeps for reuse nothing is left. */
+/* Nothing was misused, and only memory that the core keeps for reuse is left. */
 static inline void check_nothing_left(void) {
   fake_cuda_counts counts = fake_counts();
   CHECK(counts.n_misuses == 0);
@@ -100,7 +100,7 @@ static inline int run_again(const scenario *wanted) {
   return status != 0;
 }
 
-/* Of those that differ in their environment alone, a short run has the last. */
+/* Of scenarios that differ only in their environment, a short run includes the last one. */
 static inline int is_left_out(const scenario *wanted, const scenario *end) {
   for (const scenario *at = wanted + 1; is_short() && at < end; at++)
     if (at->run == wanted->run) return 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest file that the loader takes for a plugin: ELF header, two program headers, notes. It
- * can be listed and found, not loaded. */
+/* The smallest file that is accepted as a plugin: an ELF header, two program headers and notes. It
+ * can be listed and found, but not loaded. */
 #ifndef CUPLUG_TESTS_SMALL_ELF_H
 #define CUPLUG_TESTS_SMALL_ELF_H
 
@@ -27,7 +27,7 @@ typedef struct small_elf {
 #define SMALL_ELF_MACHINE EM_X86_64
 #endif
 
-/* Zeros behind the text are part of it: they are empty strings, which are skipped. */
+/* Zeros after the text are part of it: they are empty strings, which are skipped. */
 static inline void small_elf_note(small_note *note, uint32_t kind, const char *format,
                                   const char *first, const char *second) {
   note->owner_bytes = sizeof note->owner;
@@ -37,7 +37,7 @@ static inline void small_elf_note(small_note *note, uint32_t kind, const char *f
   snprintf(note->text, sizeof note->text, format, first, 0, second, 0);
 }
 
-/* A plugin with one row for each signature given; `second` may be NULL. */
+/* A plugin with one overload for each given signature; `second` may be NULL. */
 static inline void small_elf_fill(small_elf *file, const char *name, const char *first,
                                   const char *second) {
   memset(file, 0, sizeof(*file));

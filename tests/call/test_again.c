@@ -1,7 +1,7 @@
 /* sanitizers: address,undefined | thread */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls like one before: entries are given the same, and errors say the same, as in a call in two
- * halves for which nothing is kept; entries that call, fail or take memory; threads. */
+/* Repeated calls: entries receive the same, and errors are the same, as in a call in two halves
+ * without a cache; entries that call, fail or allocate memory; threads. */
 #include "check.h"
 #include "registry/plugin.h"
 #include "registry/registry.h"
@@ -27,7 +27,7 @@ static cuplug_operator *define(cuplug_definition_overload row) {
   return op;
 }
 
-/* ---- What entries are given ------------------------------------------------------------------ */
+/* ---- Arguments of entries -------------------------------------------------------------------- */
 
 typedef struct seen_tensor {
   const void *data;
@@ -43,7 +43,7 @@ typedef struct seen {
   cuplug_device device;
   ptrdiff_t first_output;
   const void *stream, *fault, *context;
-  int64_t scalars[MAX_ARGUMENTS]; /* of lists and what is None: 0 */
+  int64_t scalars[MAX_ARGUMENTS]; /* 0 for lists and None */
   seen_tensor tensors[MAX_ARGUMENTS + MAX_OUTPUTS];
 } seen;
 
@@ -148,7 +148,7 @@ static int in_halves(cuplug_operator *op, const cuplug_argument *args, uint32_t 
                      cuplug_error *e) {
   static cuplug_frame f;
   const uint64_t number = op->number;
-  op->number = 0; /* nothing is kept */
+  op->number = 0; /* nothing is cached */
   int status = cuplug_bind(op, args, n, &f, e);
   op->number = number;
   if (!status && cuplug_required_copies(&f)) return NOT_CALLED;
@@ -166,7 +166,7 @@ static int otherwise(const cuplug_bound_call *bound, const cuplug_argument *args
                      uint32_t n_out, const cuplug_error *e) {
   failed = e, is_again = e != NULL;
   if (is_again) return e->status;
-  cuplug_invoke(bound->op, args, n + n_out, NULL, &error); /* or by the function that tries both */
+  cuplug_invoke(bound->op, args, n + n_out, NULL, &error); /* or by the function for both */
   failed = error.status ? &error : NULL;
   return error.status;
 }
@@ -260,7 +260,7 @@ static void entries_that_call(void) {
 static void forked(void) {
   float x[2], y[2];
   const cuplug_argument args[] = {floats(x), floats(y)};
-  cuplug__registry_lock(); /* from then on, forks are seen */
+  cuplug__registry_lock(); /* from then on, forks are detected */
   cuplug__registry_unlock();
   for (int k = 0; k < 3; k++) CHECK(!cuplug_invoke(operators[0], args, 2, NULL, &error));
   CHECK(last.max_threads == 0);

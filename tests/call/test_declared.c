@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuplug_invoke with dtypes as arguments, and with arrays that stay on the host. */
+/* cuplug_invoke with dtypes as arguments, and with arrays that are always on the host. */
 #include "check.h"
 
 #include <runtime/define.h>
@@ -50,7 +50,7 @@ static void check_dtypes(void) {
                                cast_host);
   const cuplug_signature *s = cuplug_operator_signature(op, 0);
   int64_t seen = 0;
-  for (int k = 0; k < 2; k++) { /* the second time as the match that was kept */
+  for (int k = 0; k < 2; k++) { /* the second time with the cached match */
     CHECK(!call(op, CUPLUG_FLOAT32, cuplug_dtype_argument(CUPLUG_FLOAT64), &seen) &&
           seen == CUPLUG_FLOAT64);
     CHECK(!call(op, CUPLUG_FLOAT32, cuplug_string("bfloat16"), &seen) && seen == CUPLUG_BFLOAT16);
@@ -88,7 +88,7 @@ static int first_host(const cuplug_call *call) {
   return CUPLUG_OK;
 }
 
-/* Where an array is, not whether there is a GPU, decides whether it fits. */
+/* The device of an array, not the presence of a GPU, decides whether it matches. */
 static void check_host_arrays(void) {
   cuplug_operator *op = define("first(host x: int64[n], y: int64[n]) -> int64[]", first_host);
   const cuplug_signature *s = cuplug_operator_signature(op, 0);

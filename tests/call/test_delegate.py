@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of libraries that cuplug has no module for are refused like any others."""
+"""Arguments of libraries without a cuplug module are rejected like any others."""
 
 import sys
 from types import SimpleNamespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Operator.infer` and the walk over a signature: what a call gives, without a call."""
+"""`Operator.infer` and the walk over a signature: the outputs of a call, without a call."""
 
 import cuplug
 import numpy as np
@@ -42,7 +42,7 @@ def spec_of(value):
 
 
 def in_order(operator, given, row):
-    """Arguments as a walk takes them: those left out in between have their defaults."""
+    """Return arguments for a walk: ones that are omitted in between have their defaults."""
     parameters = parse(operator.signatures[row]).parameters
     last = max((k for k, x in enumerate(parameters) if x.name in given), default=-1)
     return [given.get(x.name, x.default) for x in parameters[: last + 1]]
@@ -70,7 +70,7 @@ def test_is_what_a_call_gives_and_so_is_the_walk(operators, data):
     assert (walked.row, walked.outputs) == inferred
     try:
         result = operator(**given)
-    except IndexError:  # gather, of an index out of range: sizes do not tell
+    except IndexError:  # gather with an index out of range, which sizes do not show
         assume(False)
     outputs = result if isinstance(result, tuple) else () if result is None else (result,)
     assert len(outputs) == len(inferred.outputs)
@@ -80,7 +80,7 @@ def test_is_what_a_call_gives_and_so_is_the_walk(operators, data):
 @settings(max_examples=1000 if runs_all() else 100, deadline=None)
 @given(st.data())
 def test_refuses_what_the_walk_refuses(operators, data):
-    """Arguments that are drawn for one operator, given to another."""
+    """Arguments that are drawn for one operator are passed to another."""
     one, other = (data.draw(st.sampled_from(operators)) for _ in range(2))
     given = [spec_of(value) for value in data.draw(arguments(one)).values()]
     rows = [parse(text) for text in other.signatures]
@@ -160,7 +160,7 @@ def test_refusals(call, exception, message):
 
 
 class Symbol:
-    """A size that compares with others by its name, and notes what was asked."""
+    """A size that compares by its name, and records comparisons."""
 
     def __init__(self, name, asked):
         self.name, self.asked = name, asked
@@ -173,7 +173,7 @@ class Symbol:
         return True
 
     def __add__(self, other):
-        assert type(other) is int  # as symbols of sympy want it
+        assert type(other) is int  # as required by sympy symbols
         return Symbol(f"{self.name} + {other}", self.asked)
 
     __hash__ = None
@@ -208,7 +208,7 @@ def test_a_truth_value_counts_beside_symbols(include):
 
 
 def test_a_call_that_a_library_takes(monkeypatch):
-    """Of the module cuplug.<library>, where that library is loaded; else the sentence."""
+    """The module cuplug.<library> handles it if the library is loaded; otherwise, a message."""
     import sys
     from types import ModuleType
 

@@ -1,7 +1,7 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuplug_invoke: an argument of every kind, outputs that are given, allocated or refused, options
- * of other versions; and what operators say of themselves. */
+/* cuplug_invoke: an argument of every kind, outputs that are given, allocated or rejected, options
+ * of other versions; and descriptions of operators. */
 #include "check.h"
 
 #include <runtime/define.h>
@@ -101,7 +101,7 @@ static int counter_host(const cuplug_call *call) {
 static cuplug_operator *split, *counter;
 
 typedef struct memory {
-  int n_asked, status, is_empty, fills; /* what it returns; gives nothing; says a sentence */
+  int n_asked, status, is_empty, fills; /* its result; allocates nothing; sets a message */
   int64_t n[2];
   cuplug_dtype dtype[2];
   cuplug_device device[2];
@@ -157,7 +157,7 @@ static void check_allocated(void) {
   free_memory(&m);
 }
 
-/* Without array parameters the host entry's side is asked for. */
+/* Without array parameters, the host entry's device is requested. */
 static void check_without_inputs(void) {
   double out[3] = {0};
   int64_t n = 3;
@@ -283,7 +283,7 @@ static void check_signature(void) {
   check_parameter(s, 2, "kept", CUPLUG_PARAMETER_OUTPUT, f32, 1, NULL);
 }
 
-/* Memory that is not as the type wants it is known by its address. */
+/* Memory with the wrong alignment for the type is found by its address. */
 static void check_misaligned(void) {
   char bytes[32];
   int64_t n = 1;

@@ -2,8 +2,8 @@
 /* fake-cuda */
 /* ldflags: -ldl -Wl,--wrap=clock_gettime */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuplug_invoke on the fake driver: whose memory is asked for where arrays are on a GPU, on the
- * host and go through one, or are not there; and the place where a call without arrays runs. */
+/* cuplug_invoke on the fake driver: the memory that is requested if arrays are on a GPU, on the
+ * host and offloaded, or absent; and the device of a call without arrays. */
 #include "fake_operators.h"
 
 #include <runtime/define.h>
@@ -15,7 +15,7 @@ typedef struct memory {
   int n_asked;
   cuplug_device device;
   int64_t n;
-  void *data; /* of the program: what is given where it is not NULL */
+  void *data; /* of the program: passed unless it is NULL */
 } memory;
 
 static int allocate(void *user, uint32_t output, cuplug_tensor *x, cuplug_error *mine) {
@@ -39,7 +39,7 @@ static cuplug_options allocating(memory *m, cuplug_device device) {
 static const float values[N] = {1, -2, 3, 0, 5};
 static const cuplug_device anywhere = {0, 0};
 
-/* Through the GPU: the memory is the host's. */
+/* Offloaded: the memory is on the host. */
 static void staged(void) {
   float x[N], out[N];
   int64_t n = N;
@@ -75,7 +75,7 @@ static void on_gpu(void) {
   check_all_given_back();
 }
 
-/* Each look at the clock takes a second, so that each copy is told of. */
+/* Each read of the clock takes a second, so that each copy is reported. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now) {
   static _Atomic long n_looks;
@@ -123,7 +123,7 @@ static int note_device(const cuplug_call *call) {
   return CUPLUG_OK;
 }
 
-/* Without array parameters: where the outputs are, or where it can run. */
+/* Without array parameters: on the device of the outputs, or where it can run. */
 static void without_inputs(void) {
   const cuplug_definition_overload row = {.signature = "make() -> float32[5]", .cuda = note_device};
   const cuplug_definition d = {.plugin = "test", .origin = "<test>", .rows = &row, .n_rows = 1};

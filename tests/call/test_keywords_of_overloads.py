@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keywords where overloads call their parameters differently: each is bound by its own names."""
+"""Keywords of overloads that name their parameters differently: each is bound by its names."""
 
 from itertools import permutations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators as Python callables: arguments, outputs, errors, what they say about themselves."""
+"""Operators as Python callables: arguments, outputs, errors, descriptions."""
 
 import gc
 import pickle
@@ -95,7 +95,7 @@ def test_wrong_calls(ops, call, message):
 
 
 def test_rows_that_take_as_many_arguments_are_nearer():
-    """`gather` has rows of three and of four parameters."""
+    """`gather` has overloads of three and of four parameters."""
     x, index = np.ones(3), np.array([1])
     with pytest.raises(TypeError, match='gather: source: got the string "abc", expected T'):
         cuplug.ops.gather("abc", index, "raise", 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUPLUG_NVTX: each call is a range, by a package `nvtx` that notes what it is told."""
+"""CUPLUG_NVTX: each call is a range, recorded by a replacement of the package `nvtx`."""
 
 NVTX = """
 noted = []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads that share operators, arrays and plugins while these change.
 
-With the GIL few of these meet. `CUPLUG_FREE_THREADED_PYTHON` names a free-threaded Python with a
-build of cuplug of its own, as `make VENV=... PYTHON=python3.13t BUILD=...` makes it; the last test
-runs the others there.
+With the GIL, few of these happen at once. `CUPLUG_FREE_THREADED_PYTHON` names a free-threaded
+Python with its own build of cuplug, created by `make VENV=... PYTHON=python3.13t BUILD=...`. The
+last test runs the others there.
 """
 
 import os
@@ -41,7 +41,7 @@ def call(const double[::1] x, double[::1] out):
 
 @pytest.fixture(autouse=True)
 def often():
-    """With the GIL, let threads take turns as often as they can."""
+    """With the GIL, make threads switch as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -49,7 +49,7 @@ def often():
 
 
 def together(*works):
-    """Run functions in threads that begin at once; what one raises is raised."""
+    """Run functions in threads that begin at once; raise an exception of any of them."""
     barrier, failures = threading.Barrier(len(works)), []
 
     def run(work):
@@ -136,7 +136,7 @@ def test_plugins_that_are_added_while_others_are_called(tmp_path):
 
 
 def test_new_operators_from_source_while_all_are_listed():
-    """A reload visits all operators, also those that other threads are making."""
+    """A reload visits all operators, also ones that other threads are creating."""
 
     kept = []
     stop = threading.Event()
@@ -157,7 +157,7 @@ def test_new_operators_from_source_while_all_are_listed():
 
 @pytest.mark.slow
 def test_reload_while_the_operator_is_called(tmp_path):
-    """Each call runs the old or the new code, and those after the reload the new one."""
+    """Each call runs the old or the new code, and calls after the reload run the new code."""
     name = "swapped"
     operator = getattr(cuplug.load(build(tmp_path, name, 1)), name)
     from cuplug._integration.author.bind import write_module
@@ -196,7 +196,7 @@ def test_reload_while_the_operator_is_called(tmp_path):
 
 @pytest.mark.slow
 def test_without_the_gil():
-    """Runs this file and the tests of threads with the free-threaded Python that there is."""
+    """Run this file and the tests of threads with an available free-threaded Python."""
     given = os.environ.get("CUPLUG_FREE_THREADED_PYTHON")
     python = given or shutil.which("python3.14t") or shutil.which("python3.13t")
     if not python:

@@ -1,6 +1,6 @@
 /* ldflags: -pthread */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first use of an operator in a thread with a stack of 64 KiB: a file that is judged by an
+/* The first use of an operator in a thread with a stack of 64 KiB: a file that is checked by an
  * allow-list, found, loaded, called and listed. A frame that is too large ends the process. */
 #include "check.h"
 
@@ -13,7 +13,7 @@
 
 static char path[512], list[512];
 
-/* With a sentence, and without a record for one. */
+/* With an error record, and without one. */
 static void refuse(cuplug_operator *gather, const cuplug_argument *args) {
   cuplug_error error;
   cuplug_argument wrong[4] = {args[0], args[0], args[2], args[3]};
@@ -48,7 +48,7 @@ static void *use(void *unused) {
     x[k].device = (cuplug_device){CUPLUG_CPU, 0};
     x[k].ndim = 1, x[k].shape = &n;
     x[k].dtype = k == 1 ? (cuplug_dtype){0, 64, 1} : (cuplug_dtype){2, 32, 1};
-    args[k < 2 ? k : 3] = cuplug_array(&x[k]); /* between them the mode, left out */
+    args[k < 2 ? k : 3] = cuplug_array(&x[k]); /* between them, the omitted mode */
   }
   CHECK(cuplug_check_trust(path, &error) == CUPLUG_ERROR_PLUGIN);
   CHECK(strstr(error.message, "not on the allow-list"));

@@ -2,7 +2,7 @@
 /* ldflags: -ldl -rdynamic */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steady state: a call from C takes no heap memory and no lock. The allocator and the locks of
- * the process are replaced by ones that count, whoever calls them but for the fake driver. */
+ * the process are replaced by ones that count all uses, except by the fake driver. */
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
 #include "fake_operators.h"
@@ -66,7 +66,7 @@ int pthread_mutex_lock(pthread_mutex_t *mutex) {
   return real_lock(mutex);
 }
 
-/* ---- What is counted ------------------------------------------------------------------------- */
+/* ---- Counted functions ----------------------------------------------------------------------- */
 
 static void begin(void) {
   n_heap = n_locks = 0;

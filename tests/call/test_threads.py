@@ -12,7 +12,7 @@ from places import FIXTURES
 
 
 def test_calls_release_the_gil(ops):
-    """Two threads can only meet inside the entry when neither holds the GIL there."""
+    """Two threads can be inside the entry only if neither holds the GIL there."""
     results = []
     threads = [threading.Thread(target=lambda: results.append(int(ops.meet(3)[0]))) for _ in "ab"]
     for thread in threads:
@@ -27,7 +27,7 @@ def test_calls_release_the_gil(ops):
     not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded Python"
 )
 def test_free_threaded_python_stays_so(run_python):
-    """A module that does not say that it is made for that would bring the GIL back."""
+    """A module that does not declare support for it would enable the GIL again."""
     done = run_python("""
 import importlib, pkgutil, sys
 import cuplug
@@ -44,7 +44,7 @@ assert not sys._is_gil_enabled()
 
 @pytest.fixture(scope="module")
 def locks(build_plugin):
-    """Return the plugin that tells whether its caller holds the GIL."""
+    """Return the plugin that reports whether its caller holds the GIL."""
     return cuplug.load(build_plugin(FIXTURES / "locks.c", "locks"))
 
 
@@ -87,7 +87,7 @@ def test_many_threads_call_at_once(ops):
 
 
 def test_new_array_types_from_many_threads(ops):
-    """Types are looked at once and kept; here each is new to all threads at the same time."""
+    """Types are inspected once and cached; here, each is new to all threads at the same time."""
     types = [type(f"Array{k}", (np.ndarray,), {}) for k in range(300)]
     failures = []
 
@@ -154,7 +154,7 @@ def test_one_progress_block_in_two_threads():
 
 
 def test_device_arrays_on_streams_of_threads(run_streams):
-    """Each thread has arrays and a stream of its own; faults of one disturb no other."""
+    """Each thread has its own arrays and stream; faults of one do not affect others."""
     run_streams("""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -190,7 +190,7 @@ def test_device_arrays_on_streams_of_threads(run_streams):
 
 
 def run_in_threads(work, n_threads):
-    """Run work(k) in threads; return what they raised."""
+    """Run work(k) in threads; return their exceptions."""
     failures = []
 
     def run_one(k):

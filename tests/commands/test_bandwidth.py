@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug bench`: what it measures with, what it says; arguments of a wanted size."""
+"""`cuplug bench`: its arguments, of a requested size, and its output."""
 
 import json
 import re

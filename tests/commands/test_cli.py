@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: what each command shows, as text and as JSON, and its exit status."""
+"""The command line: the output of each command, as text and as JSON, and its exit status."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def document(*arguments, **environment):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a plugin, compiled with the flags that the command gives."""
+    """A folder with a plugin, compiled with the flags that the command prints."""
     folder = tmp_path_factory.mktemp("plugins")
     (folder / "half.c").write_text(SOURCE)
     flags = run("--cflags").stdout.split()
@@ -63,7 +63,7 @@ def test_flags_for_nvcc_name_the_same_headers():
 
 
 def test_flags_have_no_spaces_of_their_own(tmp_path, monkeypatch):
-    """Of a package in a folder with a space the shell gets a link."""
+    """For a package in a folder with a space, the flags name a link."""
     folder = tmp_path / "my programs"
     folder.mkdir()
     (folder / "plugin.h").touch()
@@ -278,7 +278,7 @@ def test_names_that_the_terminal_has_no_letters_for(tmp_path):
 
 @pytest.mark.parametrize("arguments", QUICK)
 def test_what_makefiles_ask_is_answered_alike(arguments, run_python):
-    """By all of the command, and before anything else is loaded."""
+    """The complete command and the fast path print the same, and the latter loads nothing else."""
     code = (
         f"import sys; sys.argv[1:] = {arguments.split()!r}; from cuplug.__main__ import main;"
         "main(); print({'click', 'numpy'} & set(sys.modules))"

@@ -59,7 +59,7 @@ def test_a_crash_by_an_earlier_check_is_one_error(build_plugin):
 
 
 def test_a_budget_is_shared_and_reported(monkeypatch, capsys):
-    """Of the three signatures of gather, the first would need 100 s for each of its properties."""
+    """The first of gather's three signatures would need 100 s for each of its properties."""
     now, given = [0.0], []
 
     def run_command(command, env, left):
@@ -77,7 +77,7 @@ def test_a_budget_is_shared_and_reported(monkeypatch, capsys):
     monkeypatch.setattr(property_runner, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(property_runner, "devices", list)
     results = try_all("gather.gather", budget=360.0)
-    assert given == [120.0, 119.0, 238.0]  # what the second left is the third's
+    assert given == [120.0, 119.0, 238.0]  # the third uses the time that the second left
     found = [r for r in results if r.property != "CUDA"]
     assert not [r for r in found if not r.ok or r.tried == r.text.startswith(LATE)]
     signatures = list(dict.fromkeys(r.signature for r in found))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug test` holds gradients, and `linear`, against what an operator does."""
+"""`cuplug test` checks gradients, and `linear`, against an operator's results."""
 
 import inspect
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examination of the machine: it always ends, and says what to do about what it found."""
+"""The examination of the machine always ends, and names a remedy for each finding."""
 
 import json
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ HOPPER = SimpleNamespace(
 
 
 class Record:
-    """A plugin or directory as the listing gives it."""
+    """A plugin or directory, as in listings."""
 
     def __init__(self, path, state="ok", **fields):
         self.path, self.state, self.reason = path, state, "the reason"
@@ -149,7 +149,7 @@ def test_architectures_against_a_gpu(monkeypatch, code, wanted):
     ],
 )
 def test_a_build_without_cuda_code(devices, toolkit, device_types, wanted):
-    """As one in a container that sees no GPU."""
+    """As built in a container without a GPU."""
     stock = [Record("/x/librelu.so", device_types=("cpu",), origin="stock")]
     stock += [Record("/x/libgather.so", device_types=device_types, origin="stock")]
     machine = Machine(devices=devices, toolkit=toolkit, plugins=stock)

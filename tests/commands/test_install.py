@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins put into folders that are searched, and removed."""
+"""Plugins that are installed in searched folders, and removed."""
 
 import json
 import os
@@ -33,14 +33,14 @@ def run(*arguments):
 
 
 def told(*arguments):
-    """Return what it says in JSON."""
+    """Return its JSON output."""
     done = run(*arguments, "--json")
     assert done.exit_code == 0, done.output
     return json.loads(done.output)
 
 
 def test_into_the_first_folder_that_can_be_written(place, built):
-    os.chmod(built, 0o666)  # the copy is what counts
+    os.chmod(built, 0o666)  # the copy is used
     wanted = str(place / "libfitted.so")
     assert told("install", built) == {"path": wanted, "state": "ok", "reason": ""}
     assert cuplug.find("fitted").path == wanted
@@ -90,7 +90,7 @@ def test_an_old_version_runs_on(place, built):
 
 
 def refusal(*arguments):
-    """Return the sentence of a command that is refused."""
+    """Return the message of a rejected command."""
     done = run(*arguments)
     assert done.exit_code == 1
     return done.output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug test` on 18 kernels: nothing is wrong with them, and each planted defect is found."""
+"""`cuplug test` on 18 kernels: it finds no error in them, and each planted defect."""
 
 import pytest
 from cuplug._integration.commands.property_runner import try_all

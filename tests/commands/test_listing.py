@@ -48,7 +48,7 @@ class Tables(HTMLParser):
 
 @pytest.fixture
 def page(tmp_path, monkeypatch):
-    """Write the page with a broken file on the path; as on a machine with these GPUs."""
+    """Write the page for a machine with these GPUs, and a broken file on the path."""
     monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", str(tmp_path))
     tmp_path.chmod(0o755)
     (tmp_path / "libbad.so").write_bytes(b"<b>bad</b>")
@@ -135,7 +135,7 @@ def test_env(monkeypatch):
 
 
 def test_the_page_of_variables_lists_what_the_sources_read():
-    """But the shell's own, and what is read only to describe the machine."""
+    """Except the shell's variables, and ones that are read only to describe the machine."""
     calls = r'(?:getenv|environ\.get|environment\.variable|command_of)\(\s*"([A-Z_]+)"'
     folders = (ROOT / x for x in ("core", "runtime", "cython"))
     files = [x for folder in folders for x in folder.rglob("*.*") if x.suffix in (".c", ".py")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug test` reports what keeps all checks from running once."""
+"""`cuplug test` reports once a reason that prevents all checks."""
 
 import json
 
@@ -50,7 +50,7 @@ def seen(results):
 
 
 def once_for(text):
-    """The results of two operators of a plugin that does not load."""
+    """Return the results of two operators of a plugin that does not load."""
     note = "not tried: as in: loading of first"
     return [("first", "loading", False, text), ("second", "loading", True, note)]
 

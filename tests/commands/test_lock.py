@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an application uses, by digests: `cuplug lock` and `cuplug list --locked`."""
+"""The plugins of an application, by digests: `cuplug lock` and `cuplug list --locked`."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def run(*arguments):
 
 @pytest.fixture
 def lock(place, tmp_path):
-    """Return the lock of a plugin that lies in the first folder, with what it links."""
+    """Return the lock of a plugin in the first folder, with the libraries that it links."""
     named_plugin(place / "libours.so", "ours")
     named_plugin(place / "libothers.so", "others")
     done = run("lock", "ours", "-o", str(tmp_path / "cuplug.lock"))
@@ -130,7 +130,7 @@ def test_an_adopted_library_with_its_description(place, tmp_path):
     )
     description.chmod(0o644)
     lock = tmp_path / "own.lock"
-    # A process of its own: this one may have loaded plugins from other folders.
+    # A separate process, as this one may have loaded plugins from other folders.
     subprocess.run([sys.executable, "-m", "cuplug", "lock", "-o", lock], check=True)
     assert states(lock)["libplain.cuplug.toml"] == "same"
     description.write_text(description.read_text() + "# more\n")

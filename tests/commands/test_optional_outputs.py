@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug test` calls with and without each optional output, and checks outputs that are like an
-input in its layouts."""
+"""`cuplug test` calls with and without each optional output, and checks outputs with the layout of
+an input."""
 
 import pytest
 from cuplug._integration.commands import property_runner
@@ -66,7 +66,7 @@ pytestmark = pytest.mark.xdist_group("optional outputs")  # they share what ran
 
 @pytest.fixture(scope="module")
 def failed(build_plugin, tmp_path_factory):
-    """The failures of each operator, by property."""
+    """Return the failures of each operator, by property."""
     source = tmp_path_factory.mktemp("optional") / "optional.c"
     source.write_text(SOURCE)
     results = property_runner.try_all(str(build_plugin(source, "optional")), examples=20)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables: cells below each other, whether they are drawn for a screen or not."""
+"""Tables: aligned cells, on a screen or not."""
 
 import io
 import sys
@@ -10,7 +10,7 @@ from cuplug._integration.commands import output
 
 @pytest.fixture
 def screen(monkeypatch):
-    """Have the standard output be a screen."""
+    """Make the standard output a screen."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TERM", "dumb")

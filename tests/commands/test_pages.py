@@ -12,7 +12,7 @@ DOCUMENTS = sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
 
 
 def shown(*topic):
-    """Return what the command shows; it must succeed."""
+    """Return the output of the command, which must succeed."""
     done = CliRunner().invoke(main, ["help", *topic])
     assert done.exit_code == 0, done.output
     return done.output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rows promise, memory beside inputs, and results that a fixture expects: on one example."""
+"""Promises of overloads, memory next to inputs, and results in a fixture, on one example."""
 
 import cuplug
 import numpy as np
@@ -76,7 +76,7 @@ def test_other_results_than_expected(check):
 
 
 def test_groups_of_dimensions():
-    """Of which an output may have several, and of which arrays may lack some."""
+    """An output may have several groups, and arrays may lack some."""
     gather = cuplug.find("gather")
     for shape, indices in (((2, 4), (3,)), ((2, 4, 3), ()), ((2,), (3, 2))):
         arguments = {"source": np.ones(shape), "index": np.zeros(indices, int)}

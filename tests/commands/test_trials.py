@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug test` finds what is wrong with a plugin, shows the smallest example, outlives a crash."""
+"""`cuplug test` finds errors of a plugin, shows the smallest example, and survives a crash."""
 
 import json
 import pickle
@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from places import FIXTURES
 from processes import run
 
-# One worker makes the results that most of them read; another would wait for it.
+# One worker computes the results that most of them read; another would wait for it.
 pytestmark = pytest.mark.xdist_group("trials")
 
 FLAWS = {
@@ -36,7 +36,7 @@ FLAWS = {
 
 @pytest.fixture(scope="module")
 def results(build_plugin, once):
-    """The results for the flawed plugin, by operator and property."""
+    """Return the results for the flawed plugin, by operator and property."""
     path = build_plugin(FIXTURES / "flawed.c", "flawed", extra=["-lm"])
 
     def fill(folder):
@@ -243,7 +243,7 @@ def test_arguments_that_fit_come_as_far_as_the_entry():
     gather = cuplug.find("gather")
     good = {"source": np.zeros(3, np.float32), "index": np.zeros(2, np.int32)}
     assert misfit(gather, good) == ""
-    assert misfit(gather, good | {"index": np.full(2, 7, np.int32)}) == ""  # the entry's to say
+    assert misfit(gather, good | {"index": np.full(2, 7, np.int32)}) == ""  # the entry decides
     assert misfit(gather, good | {"mode": "no"}).startswith("gather: mode: got the string")
     assert misfit(gather, good | {"index": np.zeros(2)}).startswith("gather: index: got float64")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cache of compiled code: whole entries or none, whoever writes, breaks or removes them."""
+"""The cache of compiled code: entries are complete or absent, even if others damage them."""
 
 import json
 import os
@@ -111,7 +111,7 @@ def test_the_least_recently_used_go_first(monkeypatch):
     for age, key in enumerate(keys):
         path = cache.put(key, "cubin", b"x" * 1000)
         os.utime(path, (time.time() - 1000 + age,) * 2)
-    assert cache.get(keys[0], "cubin")  # used: now the youngest
+    assert cache.get(keys[0], "cubin")  # used: now the most recent
     cache.put(cache.key("new"), "so", b"y" * 2000)
     kept = [cache.get(key, "cubin") is not None for key in keys]
     assert kept == [True, False, False, True]
@@ -134,7 +134,7 @@ def test_few_puts_look_at_the_whole_directory(monkeypatch):
 @NEEDS_ROOT
 @pytest.mark.parametrize("privileged", [False, True])
 def test_a_user_without_an_entry_has_no_cache(tmp_path, monkeypatch, privileged):
-    """As in containers that run as an arbitrary user."""
+    """As in containers that run with an arbitrary user number."""
     monkeypatch.setattr(environment, "privileged", privileged)
     for name in ("HOME", "CUPLUG_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -178,7 +178,7 @@ USERS = [".tmp-notes", "notes.txt", f"{KEY}.so", f"{KEY}.pdf", f"{KEY[:63]}.cubi
 
 @pytest.mark.parametrize("name", USERS)
 def test_files_of_users_stay(directory, monkeypatch, name):
-    """They are older than all entries, and there are too many bytes."""
+    """They are older than all entries, and exceed the limit on bytes."""
     monkeypatch.setenv("CUPLUG_CACHE_BYTES", "200")
     directory.mkdir(mode=0o700)
     (directory / name).write_text("precious" * 100)
@@ -227,7 +227,7 @@ def test_where_it_is(monkeypatch, variables, wanted):
     assert cache.directory() == wanted
 
 
-# What one of many processes does: every entry read is whole.
+# One of many processes; every entry that it reads is complete.
 WRITES_AND_READS = """
 import sys
 from cuplug._source.compilers import cache

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where kernels' headers are searched: the same directories, whichever NVRTC the process has."""
+"""The search for kernels' headers: the same directories with any NVRTC in the process."""
 
 import sys
 
@@ -27,7 +27,7 @@ def searched(monkeypatch, library):
 
 
 def test_the_same_headers_whichever_nvrtc_is_loaded(machine, monkeypatch):
-    """PyTorch, once it is imported, has loaded that of its wheels."""
+    """An imported PyTorch has loaded the NVRTC of its wheels."""
     toolkit, wheels = machine
     one = searched(monkeypatch, toolkit / "lib64" / "libnvrtc.so.13")
     other = searched(monkeypatch, wheels / "cu13" / "lib" / "libnvrtc.so.13")
@@ -47,7 +47,7 @@ def test_the_headers_beside_the_compiler_come_first(machine, monkeypatch):
 
 
 def test_kept_code_imports_little(run_python, tmp_path):
-    """The first kernel of a process whose code is on disk takes as long as what it imports."""
+    """If its code is on disk, the first kernel of a process takes only the time of its imports."""
     code = """
 import sys, numpy, cuplug
 cuplug.compile('extern "C" __global__ void f(float *x) { *x = 1; }', architecture="80")["f"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C compiler: which one it is, what is kept of it, and what happens when it fails."""
+"""The C compiler: its choice, its cached properties, and its failures."""
 
 import ctypes
 import importlib.util
@@ -23,14 +23,14 @@ from places import TESTS
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    """Keep what these tests compile apart, and without variables that others have set."""
+    """Use a separate cache, without variables that others have set."""
     monkeypatch.setenv("CUPLUG_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("CC", "CPATH"):
         monkeypatch.delenv(name, raising=False)
 
 
 def answer(text, **settings):
-    """Return what a C function `answer` gives."""
+    """Return the result of a C function `answer`."""
     source = f'#line 1 "text"\n{text}'
     address = host_compiler.compile_host(source, "answer", {"text": text}, **settings)
     return ctypes.CFUNCTYPE(ctypes.c_int)(address)()
@@ -47,7 +47,7 @@ def script(path, text):
 
 
 def times_back(path):
-    """Give a file that was just written a time of before, so that each text has another."""
+    """Set an earlier time for a new file, so that each text has a different time."""
     about = path.stat()
     os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns - 10**9))
 
@@ -122,7 +122,7 @@ host_compiler.compile_host(text, "answer", {{"text": text}})
 
 
 def test_the_compiler_behind_a_wrapper(tmp_path, monkeypatch):
-    """A wrapper stays the same, and another compiler is behind it."""
+    """The wrapper does not change, but the compiler that it calls does."""
     real = script(tmp_path / "real", '# 1\nexec gcc -DN=1 -B{} "$@"'.replace("{}", str(tmp_path)))
     monkeypatch.setenv("CC", f"env SOME=1 {real}")
     text = "int answer(void) { return N; }"
@@ -169,7 +169,7 @@ def test_libraries_that_cannot_be_loaded_are_not_kept(monkeypatch):
 
 
 def test_where_files_cannot_be_run(monkeypatch):
-    """As on a file system that is mounted with noexec: each library is one of its own."""
+    """As on a file system mounted with noexec: libraries are loaded another way."""
     load, seen = ctypes.CDLL, []
 
     def refuse(path, handle=None):
@@ -185,7 +185,7 @@ def test_where_files_cannot_be_run(monkeypatch):
 
 
 def test_copies_of_code_and_of_plugins_are_different_libraries(run_python):
-    """The dynamic linker returns the library that it has for a name that it knows."""
+    """For a name that it knows, the dynamic linker returns the loaded library."""
     text = """
 import ctypes
 import cuplug, numpy as np
@@ -243,7 +243,7 @@ def test_a_flood_of_output(tmp_path, monkeypatch):
 
 
 def test_a_compiler_that_hangs(tmp_path, monkeypatch):
-    """What it started is ended, too; one that closes its output, as well."""
+    """Its child processes are also ended, and so is a compiler that closes its output."""
     monkeypatch.setattr(processes, "LIMIT_S", 0.3)
     for k, closed in enumerate(("", "exec >/dev/null 2>&1;")):
         note = tmp_path / f"child{k}"
@@ -276,7 +276,7 @@ def test_no_room_for_temporary_files(tmp_path, monkeypatch):
 
 
 def test_temporary_files_are_kept_apart_and_removed(tmp_path, monkeypatch):
-    """What a killed process left goes, too; what looks like it is a user's."""
+    """Files of a killed process are also removed; similar ones of users are not."""
     folder, seen = tmp_path / "temporary", []
     (folder / "cuplug-code-samples").mkdir(parents=True)
     os.utime(folder / "cuplug-code-samples", (0, 0))

@@ -26,7 +26,7 @@ def directory(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def compilations(monkeypatch) -> list[str]:
-    """Return the list of what NVRTC is asked to compile."""
+    """Return the list of compilations by NVRTC."""
     seen = []
 
     def compile_program(path, text, *rest):
@@ -341,7 +341,7 @@ def test_threads_compile_at_once():
 
 
 def test_no_compiler(run_python, tmp_path):
-    """Where no NVRTC is found, a sentence says where it was looked for."""
+    """Without NVRTC, the message names the searched places."""
     code = """
 from cuplug._source.compilers import nvrtc
 import cuplug

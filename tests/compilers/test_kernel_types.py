@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What CUDA source and declarations say about kernels, without a compiler."""
+"""Types of kernels from CUDA source and declarations, without a compiler."""
 
 import pytest
 from cuplug._source.compilers import kernel_types
@@ -42,6 +42,6 @@ def test_kernels_found_in_a_source(source, wanted):
 
 
 def test_a_long_statement_is_read_once():
-    """Not again from each of its places, which would take minutes."""
+    """It is not read again from each of its positions, which would take minutes."""
     source = f"const int ones[] = {{{'1, ' * 300_000}}};\n__global__ void f() {{}}"
     assert kernel_types.kernels_of(source) == ["f"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes and threads that need the same code: it is compiled once, and nobody waits in vain."""
+"""Processes and threads that need the same code: it is compiled once, and all waits end."""
 
 import fcntl
 import os

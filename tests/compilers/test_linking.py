@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several sources in one module, code that was compiled elsewhere, and nvcc, none of which needs a
-GPU; launches of what comes of it do."""
+"""Several sources in one module, code that was compiled elsewhere, and nvcc. Only launches of the
+result need a GPU."""
 
 import os
 import re
@@ -26,7 +26,7 @@ template <int N> __global__ void apply(float *x) { x[threadIdx.x] = N * twice(x[
 extern "C" __global__ void add(float *x, float y) { x[threadIdx.x] += twice(y); }
 """
 SOURCES = {"twice.cu": TWICE, "apply.cu": APPLY}
-# What NVRTC does not take.
+# Code that NVRTC does not support.
 OF_BOTH_SIDES = """
 #include <string>
 #include <vector>
@@ -144,7 +144,7 @@ def test_wrong_arguments(keywords, kind, part):
 
 
 def parts_of_twice(folder, form: str) -> list:
-    """Return the source as somebody else has compiled it."""
+    """Return the source, compiled outside cuplug."""
     if form == "ptx":
         return [cuplug.compile(TWICE, ["-rdc=true"], architecture="90").ptx]
     (folder / "twice.cu").write_text(TWICE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code that `cuplug warm` copies to a folder runs where there are no compilers."""
+"""Code that `cuplug warm` copies to a folder runs without compilers."""
 
 import os
 import subprocess
@@ -93,7 +93,7 @@ def test_code_with_headers_of_the_user_is_not_shipped(tmp_path, monkeypatch):
 
 @pytest.fixture
 def no_memory(monkeypatch):
-    """Let nothing be found in the memory of the process, or in its cache."""
+    """Remove all code from the memory of the process, and use an empty cache."""
     monkeypatch.setenv("CUPLUG_CACHE_BYTES", "0")
     monkeypatch.setattr(jit, "_memory", {})
 

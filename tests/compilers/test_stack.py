@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads with small stacks compile: the compilers need more, and get a thread of their own."""
+"""Threads with small stacks can compile: compilers need more, and run on a separate thread."""
 
 import pytest
 from emulated_driver import need_nvrtc

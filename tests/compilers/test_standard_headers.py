@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The headers that stand for the standard library in code for NVRTC, which needs no GPU."""
+"""The headers that replace the standard library in code for NVRTC, which needs no GPU."""
 
 import os
 import re
@@ -18,7 +18,7 @@ HEADERS = sorted(
     for name in names
 )
 
-# What stands in one header each, said as tutorials say it.
+# Code for one header each, as in tutorials.
 USES = {
     "algorithm": "*x = std::max(*x, 3);",
     "array": "std::array<int, 2> a{1, 2}; *x = a[1];",
@@ -37,7 +37,7 @@ USES = {
     "utility": "std::pair<int, int> p(1, 2); *x = std::move(p.first);",
 }
 
-# Those that say again what CUDA's say, in less time: macros by headers.
+# Headers that replace CUDA's in less time, with their macros.
 _MACROS = {
     "stdint.h": """{INT,INT_LEAST,INT_FAST}{8,16,32,64}_{MIN,MAX} {INT,UINT}{8,16,32,64}_C(3)
         {UINT,UINT_LEAST,UINT_FAST}{8,16,32,64}_MAX {INTPTR,INTMAX,PTRDIFF}_{MIN,MAX}
@@ -82,7 +82,7 @@ def there_is_a_compiler():
 
 
 def test_cuda_headers_without_those_of_its_compiler(tmp_path, monkeypatch):
-    """As CUDA's packages for Python have them: crt/ is in one of its own, which may be missing."""
+    """As in CUDA's Python packages: crt/ is in a separate one, which may be missing."""
     compiler = nvrtc.find()
     *own, runtime = compiler.include[:4]
     for name in os.listdir(runtime):
@@ -116,7 +116,7 @@ def test_headers_of_ones_own_come_first(tmp_path):
 
 
 def spelled_out(text: str) -> list[str]:
-    """Return what a shell makes of braces."""
+    """Expand braces like a shell."""
     braces = re.search(r"\{([^}]*)\}", text)
     if not braces:
         return [text]
@@ -125,13 +125,13 @@ def spelled_out(text: str) -> list[str]:
 
 
 def macros(header: str) -> dict[str, str]:
-    """Return what is to be compared of a header: names, and the macros."""
+    """Return the names and macros of a header, for comparison."""
     uses = [use for text in _MACROS[header].split() for use in spelled_out(text)]
     return {use.partition("(")[0]: use for use in uses}
 
 
 def constants(header: str, name: str) -> str:
-    """Return a struct of the values of a header's macros, where it has them."""
+    """Return a struct with the values of a header's macros, if it has any."""
     lines = [
         f"#ifdef {macro}\nstatic constexpr auto {macro}_ = {use};\n#endif"
         for macro, use in macros(header).items()
@@ -140,7 +140,7 @@ def constants(header: str, name: str) -> str:
 
 
 def log_of(*lines: str) -> str:
-    """Return what NVRTC says of lines that it takes."""
+    """Return NVRTC's log for lines that it accepts."""
     compiler = nvrtc.find()
     options = ["--std=c++17", *(f"-I{folder}" for folder in compiler.include)]
     source = "\n".join([*lines, "__global__ void f(int *x) {}"])
@@ -158,7 +158,7 @@ def test_macros_are_those_of_cuda(header):
             before, after = f"before::{macro}_", f"after::{macro}_"
             same = f"cuda::std::is_same_v<decltype({before}), decltype({after})>"
             text = f"{before} == {after} && {same}"
-            if header == "float.h" and first == theirs:  # that of CUDA 13.0 has none
+            if header == "float.h" and first == theirs:  # the header of CUDA 13.0 has none
                 text = f"{after} == {use}"
             checks.append(f'static_assert({text}, "{macro}");')
         structs = [first, constants(header, "before"), second, constants(header, "after")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Temporary folders: only what cuplug created is removed, and only where nobody can replace it."""
+"""Temporary folders: cuplug removes only its files, and only if others cannot replace them."""
 
 import fcntl
 import os
@@ -62,7 +62,7 @@ def left(tmp_path):
 
 @pytest.fixture
 def thesis(tmp_path):
-    """Return a file of the user's, in a folder of its own."""
+    """Return a user's file, in a separate folder."""
     path = tmp_path / "precious" / "thesis.txt"
     path.parent.mkdir(mode=0o700)
     path.write_text("precious")
@@ -71,7 +71,7 @@ def thesis(tmp_path):
 
 @pytest.fixture
 def public():
-    """Return a folder that all users can reach; those of tmp_path are for one."""
+    """Return a folder that all users can reach, unlike tmp_path."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
@@ -141,7 +141,7 @@ def test_folders_of_users_stay(tmp_path, name, marker):
 
 
 def copied(left):
-    """Copy the folder as a backup does, in place of the folder itself."""
+    """Replace the folder by a copy, like a restored backup."""
     shutil.copytree(left, left.with_name("copy"), symlinks=True)
     shutil.rmtree(left)
     left.with_name("copy").rename(left)
@@ -207,7 +207,7 @@ def test_another_user_removes_nothing(public):
 
 
 def test_a_marker_that_changes_under_the_lock(tmp_path, left, monkeypatch):
-    """Another process has removed the folder, and a user has put one of the same name there."""
+    """Another process has removed the folder, and a user has created one of the same name."""
     lock = fcntl.flock
 
     def replaced(marker, kind):
@@ -277,7 +277,7 @@ def test_a_fork_leaves_the_folder_to_its_parent(tmp_path):
 
 
 def test_many_sweep_at_once_while_others_work(tmp_path):
-    """Whoever sweeps: what is left goes, and what is used stays."""
+    """Any sweep removes abandoned folders, and keeps folders in use."""
     code = """
 import os, sys
 from cuplug._source.compilers import temporary

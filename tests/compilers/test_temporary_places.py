@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where temporary folders are created: only where no other user can replace them."""
+"""The places of temporary folders: only where no other user can replace them."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ from processes import NEEDS_ROOT, NOBODY, enter_user_namespace, in_child
 
 @pytest.fixture
 def public():
-    """Return a folder that all users can reach; those of tmp_path are for one."""
+    """Return a folder that all users can reach, unlike tmp_path."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
@@ -54,7 +54,7 @@ def test_whose_folders_an_ordinary_user_uses(public, owner):
 
 @NEEDS_ROOT
 def test_a_user_namespace_without_root(public):
-    """Its /tmp is used, and no folder of a user who may be another one."""
+    """Its /tmp is used, and no folder whose owner may be another user."""
     os.chown(public, 1234, 1234)
     public.chmod(0o1777)
 
@@ -110,7 +110,7 @@ def test_the_places(tmp_path, monkeypatch):
 
 
 def test_a_process_without_a_place(run_python):
-    """Plugins work; what must be compiled is one error, without those that led to it."""
+    """Plugins work. Code that must be compiled raises one error, without its causes."""
     done = run_python("""
 import cuplug, numpy as np
 from cuplug._source.compilers import processes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where nvcc is searched, and what cuda-pathfinder adds."""
+"""The search for nvcc, and the additions of cuda-pathfinder."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines that share a folder over a network file system, whose locks do not reach the others."""
+"""Machines that share a folder on a network file system, whose locks are local."""
 
 import os
 import signal
@@ -107,7 +107,7 @@ def test_folders_in_use_on_another_machine(start, tmp_path):
 
 
 def test_removed_files_that_are_in_use(start, tmp_path):
-    """They stay under another name until they are closed: the folder is removed later."""
+    """They exist under another name until they are closed, so the folder is removed later."""
     text = WORKS.replace("sys.stdin.readline()", "held = open(path + '/code', 'w')")
     process = start(text, 1, "local", str(tmp_path))
     folder = Path(process.stdout.readline().strip())

@@ -2,7 +2,7 @@
 /* fake-cuda */
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls on GPUs: who is told of a fault, how often, and what depends on it. */
+/* Calls on GPUs: the calls that raise a fault, how often, and results that depend on it. */
 #include "cuda/calls.h"
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
@@ -65,7 +65,7 @@ static int checked_by_another_thread(void) {
   return status;
 }
 
-/* Its own thread, once, in the order of its calls. */
+/* Its own thread raises it once, in the order of its calls. */
 static void told_to_its_thread(void) {
   CHECK(!cuplug__calls_check(&error));
   begin();
@@ -90,7 +90,7 @@ static void while_written(void) {
   CHECK(!cuplug__calls_check(&error));
 }
 
-/* Every read of what the call wrote, or of what was computed from it; nothing else. */
+/* Every read of the call's outputs, or of results computed from them; nothing else. */
 static void told_to_readers(void) {
   const made before = begin(), bad = begin_bad(9), good = begin();
   const made next = begin_from(bad.origin, good.origin),
@@ -104,7 +104,7 @@ static void told_to_readers(void) {
     CHECK(!cuplug_check_origin(begin_from(good.origin, before.origin).origin, &error));
     CHECK(!cuplug_check_origin(0, &error));
   }
-  CHECK(!cuplug__calls_check(&error)); /* a read on its own thread has told it */
+  CHECK(!cuplug__calls_check(&error)); /* a read on its own thread has raised it */
 }
 
 /* The records have long served other calls. */
@@ -123,7 +123,7 @@ static void told_to_late_readers(void) {
   }
 }
 
-/* Each reads the one before twice, and many others: no walk is taken twice. */
+/* Each reads the previous one twice, and many others: no path is searched twice. */
 static void long_history(void) {
   uint64_t all[100];
   const made bad = begin_bad(9);
@@ -153,7 +153,7 @@ static void in_thread(void *(*body)(void *)) {
   CHECK(!pthread_join(other, NULL));
 }
 
-/* A thread that ended before it was told: others are not, but who waits for the device. */
+/* A thread that ended before its fault was raised: only a wait for the device raises it. */
 static void threads_that_end(void) {
   in_thread(call_badly);
   in_thread(call_well); /* has the records of the other */
@@ -165,7 +165,7 @@ static void threads_that_end(void) {
   CHECK_RAISED(cuplug_check_origin(bad_of_thread, &error), 9);
 }
 
-/* The threads before leave their records to those after. */
+/* Later threads use the records of earlier ones. */
 static void many_threads(void) {
   for (int i = 0; i < 100; i++) in_thread(call_well);
   CHECK(fake_counts().n_pinned == 1);
@@ -178,7 +178,7 @@ static CUstream make_stream(void) {
   return stream;
 }
 
-/* Work that does not end keeps its records; what is done gives them to the next. */
+/* Work that does not end keeps its records; finished work releases them. */
 static int wait_kernel(const void *unused) { return (void)unused, 0; }
 
 static void work_under_way(void) {
@@ -198,8 +198,8 @@ static void work_under_way(void) {
   CHECK(fake_counts().n_pinned <= pinned + 1);
 }
 
-/* A call on each of many streams, which may be gone: the records are used again once the whole
- * device has been waited for. */
+/* A call on each of many streams, which may be destroyed: the records are used again after a wait
+ * for the device. */
 static void many_streams(void) {
   for (int round = 0; round < 4; round++) {
     for (int i = 0; i < 200; i++) {
@@ -235,7 +235,7 @@ static void captured(void) {
   CHECK(!cuplug__driver.cuGraphDestroy(graph));
 }
 
-/* Whose launches nobody sees. */
+/* Its launches are not observed. */
 static void captured_by_others(void) {
   CUstream stream = make_stream();
   CUgraph graph = NULL;
@@ -260,10 +260,10 @@ static void several_gpus(void) {
 }
 
 enum { N_THREADS = 4, N_ROUNDS = 400, N_SHARED = 64 };
-static _Atomic uint64_t shared[N_SHARED]; /* origins; odd: bad, or computed from what is */
+static _Atomic uint64_t shared[N_SHARED]; /* origins; odd: bad, or computed from bad ones */
 static _Atomic int shared_is_bad[N_SHARED], n_bad, n_told;
 
-/* Random good and bad calls that read what other threads wrote. */
+/* Random valid and invalid calls that read arrays of other threads. */
 static void *random_calls(void *argument) {
   uint32_t seed = (uint32_t)(intptr_t)argument + 1;
   CUstream streams[2] = {make_stream(), make_stream()};
@@ -311,7 +311,7 @@ static void no_pinned_memory(void) {
   begin();
 }
 
-/* Told by the copy out that waits for the kernel, not before. */
+/* Raised by the copy out that waits for the kernel, not earlier. */
 static int bad_kernel(const void *argument) {
   raise_fault(*(cuplug_fault *const *)argument, 1, 7, 9, 0, 5);
   return 0;

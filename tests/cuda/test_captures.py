@@ -28,7 +28,7 @@ CAPTURE = """
 
 
 def test_capture_and_replay_with_given_outputs(run_streams):
-    """The first calls of the process are in the capture."""
+    """The capture includes the first calls of the process."""
     run_streams(
         CAPTURE
         + """
@@ -81,7 +81,7 @@ def test_own_outputs_are_refused_in_a_capture(run_streams):
 
 
 def test_other_calls_leave_a_capture_intact(run_streams):
-    """Host arrays through the GPU, copies, and first calls: none is part of the graph."""
+    """Offloaded host arrays, copies, and first calls are not part of the graph."""
     run_streams(
         CAPTURE
         + """
@@ -129,7 +129,7 @@ def test_fault_in_a_replay(run_streams):
 
 
 def test_fault_of_an_earlier_call_in_a_capture(run_streams):
-    """It is raised before anything is captured, and the capture goes on."""
+    """It is raised before anything is captured, and the capture continues."""
     run_streams(
         CAPTURE
         + """

@@ -299,7 +299,7 @@ static void *order_often(void *unused) {
   return unused;
 }
 
-/* A few are kept, however many threads there are. */
+/* A few are cached, for any number of threads. */
 static void events_are_used_again(void) {
   pthread_t threads[8];
   CHECK(order_often(NULL) == NULL && fake_counts().n_events == 2);

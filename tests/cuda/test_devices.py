@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug.Device`: one type for where arrays are and where calls run."""
+"""`cuplug.Device`: one type for the devices of arrays and of calls."""
 
 import copy
 import pickle
@@ -95,7 +95,7 @@ def test_properties_of_gpus(run_fake):
 
 
 def test_a_broken_driver(run_fake):
-    """There is nothing to use; `cuplug doctor` explains why."""
+    """No GPU can be used; `cuplug doctor` explains why."""
     code = """
     assert cuplug.devices() == [] and cuplug.is_available() is False
     assert cuplug.empty(2).device == "cpu"

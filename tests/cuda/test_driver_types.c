@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What core/cuda/driver.h and runtime/kernels/driver.h declare of the CUDA driver, against the
- * toolkit's cuda.h where there is one. Compiling is most of the test. */
+/* The declarations of the CUDA driver in core/cuda/driver.h and runtime/kernels/driver.h, compared
+ * with the toolkit's cuda.h, if available. Compiling is most of the test. */
 #include <stdio.h>
 #include <string.h>
 
@@ -181,7 +181,7 @@ SAME_NUMBER(CUPLUG__POINTER_DEVICE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
 SAME_NUMBER(CUPLUG__MEMORY_TYPE_HOST, CU_MEMORYTYPE_HOST);
 SAME_NUMBER(CUPLUG__CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 
-#undef cuEventElapsedTime /* drivers of CUDA 12.0 have the first one alone */
+#undef cuEventElapsedTime /* drivers of CUDA 12.0 have only the first one */
 
 /* Symbols: the name with the version that cuda.h's macros choose. */
 #define TEXT(...) #__VA_ARGS__

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CUDA through the Python API on a driver without a GPU (tests/fixtures/fake_cuda.c).
 
-A process starts CUDA once, so each test runs its body in a process of its own.
+A process starts CUDA once, so each test runs its body in a separate process.
 """
 
 import os
@@ -13,7 +13,7 @@ from places import FIXTURES
 
 
 def has_real_driver() -> bool:
-    """Tell whether the machine has a driver that the fake one only hides."""
+    """Return whether the machine has a driver, which the fake one only hides."""
     text = "import ctypes; ctypes.CDLL('libcuda.so.1')"
     environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
     return (
@@ -84,7 +84,7 @@ def test_staged_equals_host(run_fake, lazy):
 
 @pytest.mark.parametrize("lazy", ["0", "1"])
 def test_lists_of_arrays(run_fake, lazy):
-    """Staged, on the GPU already, strided, without elements, and of both sides."""
+    """Offloaded, on the GPU, strided, without elements, and on both devices."""
     body = """
     rng = np.random.default_rng(0)
     for shape in (), (0,), (7,), (3, 0, 2), (5, 4), (700_000,):
@@ -217,12 +217,12 @@ def test_fault_of_an_asynchronous_call(run_fake, later):
     with Raises(IndexError, {STAGED_FAULT!r}):
         b.numpy()
     """
-    # Another operator's call does not wait for the kernel: it must have run to be told.
+    # Another operator's call does not wait for the kernel, which must have run to report a fault.
     run_fake(body, FAKE_CUDA_LAZY="0" if "gpu" in later else "1")
 
 
 def test_faults_of_two_gpus_at_once(run_streams):
-    """Each GPU has a record: it could not see that the other one writes to it."""
+    """Each GPU has its own record, since it could not see writes of the other one."""
     body = """
     streams = [make_stream(k) for k in range(2)]
     for k, stream in enumerate(streams):

@@ -2,7 +2,7 @@
 /* fake-cuda */
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fault records: what they say, many of them, from many threads. */
+/* Fault records: their messages, many of them, from many threads. */
 #include "cuda/fault.h"
 #include "cuda/gpus.h"
 #include "raise_fault.h"
@@ -73,7 +73,7 @@ static void while_written(void) {
   CHECK(!fault->claimed && !fault->status);
 }
 
-/* What is cleared serves the next call. */
+/* The next call uses a cleared record. */
 static void used_again(void) {
   enter();
   cuplug_fault *fault = make_record();
@@ -94,7 +94,7 @@ static void many_records(void) {
   }
 }
 
-/* Of a tensor that there is not. */
+/* The fault of a tensor that does not exist. */
 static void too_many_tensors(void) {
   const char *all[CUPLUG_MAX_ARGUMENTS] = {"x"};
   cuplug__names full = {.operator_name = "op", .n_tensors = CUPLUG_MAX_ARGUMENTS, .tensors = all};

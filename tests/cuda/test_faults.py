@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of kernels that show after the call: whose they are, and what still works."""
+"""Errors of kernels that are raised after the call: their origin, and later calls."""
 
 import textwrap
 
@@ -16,8 +16,8 @@ DIVIDE = "divide: y: got index 0 at position 1, expected 1 <= value < 9"
 
 @pytest.mark.parametrize("lazy", ["0", "1"])
 def test_two_operators_with_faults(run_streams, lazy):
-    """Calls raise each once, whatever is called in between, on whichever stream; reads of what a
-    bad call wrote always do."""
+    """Calls raise each fault once, with any other calls in between, on any stream; reads of arrays
+    that a bad call wrote always raise it."""
     run_streams(f"""
     wrong = cuplug.asarray(np.array([0, 1, 1000]))
     zeros = cuplug.asarray(np.array([1, 0, 1], np.float32))
@@ -66,7 +66,7 @@ def test_threads_are_told_of_their_own_faults(run_streams, lazy):
 
 
 def test_texts_of_the_plugin(run_fake):
-    """They stand for what its kernels find; staged calls count positions in the whole array."""
+    """Fields are values that kernels find. Offloaded calls count positions in the whole array."""
     run_fake("""
     z = np.ones(3_000_000, np.float32)
     z[2_999_990] = -1
@@ -124,7 +124,7 @@ def test_launches_of_a_graph_with_and_without_faults(run_fake, lazy):
 
 
 def test_memory_that_is_written_again(run_fake):
-    """What overwrites all of a bad array makes it good; what writes a part of it does not."""
+    """Overwriting all of a bad array makes it good; writing a part of it does not."""
     run_fake("""
     a = cuplug.asarray(x, device="cuda")
     wrong = cuplug.asarray(np.array([0, 1000]), device="cuda")
@@ -158,7 +158,7 @@ def test_memory_that_is_written_again(run_fake):
 
 
 def test_sticky_error_names_the_operator_before(run_streams):
-    """CUDA tells of it at the launch after, or later still."""
+    """CUDA reports it at the next launch, or later."""
     run_streams("""
     sentence = "first seen after operator triple, before it crash: restart it"
     gpu.increase(a, 1)
@@ -177,7 +177,7 @@ def test_sticky_error_names_the_operator_before(run_streams):
 
 
 def seen_by(function) -> list[str]:
-    """Call until nothing is raised; return the sentences."""
+    """Call until nothing is raised; return the messages."""
     sentences = []
     while True:
         try:

@@ -16,7 +16,7 @@ from cuplug.ops import gather
 pytestmark = pytest.mark.gpu
 
 MIB = 1 << 20
-PINNED_SMALL, PINNED_LARGE = 256 << 10, 8 * MIB  # the sizes of a lane's pinned buffers
+PINNED_SMALL, PINNED_LARGE = 256 << 10, 8 * MIB  # the sizes of a channel's pinned buffers
 SIZES = [0, 1, 3, 255, 4097, PINNED_SMALL - 1, PINNED_SMALL, PINNED_SMALL + 1]
 SIZES += [PINNED_LARGE - 1, PINNED_LARGE, PINNED_LARGE + 1, 3 * PINNED_LARGE + 13, 200 * MIB + 7]
 
@@ -83,7 +83,7 @@ def test_out_of_memory_says_sizes():
 
 @pytest.mark.alone
 def test_out_of_memory_step_by_step():
-    """Blocks of 4 GiB until there is no more; all of it is there again afterwards."""
+    """Allocate blocks of 4 GiB until memory runs out; all of it is available again afterwards."""
     blocks = []
 
     def fill():
@@ -141,7 +141,7 @@ def test_fault_is_told_by_a_later_call():
 
 
 def stage_and_copy(k: int) -> None:
-    """Make calls whose data and faults differ from those of other threads."""
+    """Make calls whose data and faults differ from other threads'."""
     source = np.random.default_rng(k).standard_normal(300_000 + k).astype(np.float32)
     index = np.arange(source.size)[::-1].copy()
     bad = np.array([source.size + k])
@@ -159,7 +159,7 @@ def test_threads():
 
 
 def run_alone(body: str) -> None:
-    """Run Python text in a process of its own, which must end with status 0."""
+    """Run Python text in a separate process, which must end with status 0."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(body)],
         env=os.environ,
@@ -189,7 +189,7 @@ def test_fork_after_start():
 
 
 def test_exit_with_everything_alive():
-    """Arrays, a fault that nobody asked for and threads' lanes are there when the process ends."""
+    """Arrays, an unread fault and channels of threads exist when the process ends."""
     run_alone("""
         import numpy as np, cuplug
         from cuplug.ops import gather

@@ -23,7 +23,7 @@ from stock_calls import (
 
 
 def test_every_stock_operator_is_listed():
-    """Those with arrays that are no lists, and one output."""
+    """The operators with one output, and arrays that are not in lists."""
     # By plugin: other tests of this process may have loaded operators with the same names.
     files = [x for x in cuplug.plugins() if x.path.startswith(flags.lib_directory())]
     found = [cuplug.find(f"{x.name}.{operator}") for x in files for operator in x.operators]
@@ -96,7 +96,7 @@ class CuPy:
 
 
 class Own(CuPy):
-    """cuplug's own arrays, captured on a stream that is named."""
+    """cuplug arrays, captured on a given stream."""
 
     def __init__(self):
         super().__init__(non_blocking=True)
@@ -207,7 +207,7 @@ stream.synchronize()
     ids=["torch", "cupy_non_blocking", "cupy"],
 )
 def test_first_call_is_in_a_capture(run_python, setup):
-    """Code is loaded, and memory pinned, while the capture is under way."""
+    """Code is loaded, and memory pinned, during the capture."""
     pytest.importorskip(setup.split()[1])
     done = run_python(FIRST.format(setup=setup))
     assert done.returncode == 0, done.stderr
@@ -217,7 +217,7 @@ def test_first_call_is_in_a_capture(run_python, setup):
 def test_other_calls_leave_a_capture_of_torch_intact():
     library = Torch()
     x, host = library.put(floats(SEED)), floats(SEED)
-    big = np.zeros(3_000_000, np.float32)  # needs pinned buffers of its own
+    big = np.zeros(3_000_000, np.float32)  # needs its own pinned buffers
 
     def work():
         y = relu(x)
@@ -252,7 +252,7 @@ def test_own_outputs_are_refused_in_a_capture_of_torch():
 
 @pytest.mark.gpu
 def test_bad_index_in_a_replay():
-    """Named as gather's among other operators, after each replay that has one."""
+    """The fault names gather among other operators, after each replay with a bad index."""
     library = Torch()
     x, index = library.put(floats(SEED)), library.put(indices(SEED))
 

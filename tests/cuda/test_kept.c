@@ -2,8 +2,8 @@
 /* fake-cuda */
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Freed memory that is kept for the next that wants as many bytes. The GPU has 1 MiB, so that
- * blocks of up to 1 KiB are. */
+/* Freed memory that is cached for later allocations of the same size. The GPU has 1 MiB, so blocks
+ * of up to 1 KiB are cached. */
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
@@ -70,7 +70,7 @@ static void not_kept(void) {
   CHECK(!cuplug__device_release(0, pointer, 100, stream, &error));
   CHECK(n_allocations() == 0);
   release(pointer = allocate(100), 100);
-  void *other = allocate_on(stream, 100); /* what the default stream has freed is not for others */
+  void *other = allocate_on(stream, 100); /* not a block freed on the default one */
   CHECK(other != pointer && n_allocations() == 2);
   CHECK(!cuplug__device_free(other, stream, &error));
   CHECK(!cuplug__driver.cuStreamDestroy(stream));
@@ -86,7 +86,7 @@ static void one_makes_room(void) {
   trim_to_nothing();
 }
 
-/* Given back before memory runs out. */
+/* Released before memory runs out. */
 static void short_of_memory(void) {
   enter();
   void *most = allocate((1 << 20) - MOST);
@@ -112,7 +112,7 @@ static void from_outside(void) {
   trim_to_nothing();
 }
 
-/* Each block is of one thread at a time. */
+/* Each block belongs to one thread at a time. */
 static void *use(void *number) {
   cuplug_error mine;
   CHECK(!cuplug__cuda_enter(0, &mine).status);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches that say more than a grid: cooperative ones, clusters, programmatic launches."""
+"""Launches with more than a grid: cooperative ones, clusters, programmatic launches."""
 
 import cuplug
 import numpy as np
@@ -97,7 +97,7 @@ def test_cooperative(launches):
 
 @pytest.mark.gpu
 def test_a_cooperative_launch_that_does_not_fit_is_refused(launches):
-    """No GPU holds a million blocks at once, which would wait for each other for ever."""
+    """No GPU runs a million blocks at once, which would wait for each other without end."""
     with pytest.raises(cuplug.CudaError, match="shares: .*cooperative"):
         launches.shares(cuplug.empty(256 << 20, "float32"))
 

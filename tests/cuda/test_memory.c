@@ -73,8 +73,7 @@ static void too_much(void) {
   check_nothing_left();
 }
 
-/* 1 MiB of which 128 KiB stay with the pool: what is there only as kept blocks is given back by a
- * trim. */
+/* 1 MiB, of which the pool retains 128 KiB. A trim releases cached blocks. */
 static void trim(void) {
   void *pointer;
   enter();
@@ -88,7 +87,7 @@ static void trim(void) {
   check_nothing_left();
 }
 
-/* What other libraries of the process would hold: one block, given back when it is asked for. */
+/* A block of another library of the process, which releases it on request. */
 static void *others_block;
 static int n_asked;
 
@@ -116,7 +115,7 @@ static void reclaim(void) {
   CHECK(n_asked == 2);
   CHECK_MESSAGE(&error, "cuplug uses 0.00 GiB, others 0.50 GiB");
   CHECK(cuplug_allocate_device(0, 2 << 20, NULL, &pointer, &error) == CUPLUG_ERROR_MEMORY);
-  CHECK(n_asked == 2); /* a GPU as large as that there is not */
+  CHECK(n_asked == 2); /* larger than any GPU */
   cuplug_set_reclaim(NULL);
   CHECK(cuplug__device_allocate(0, 600 << 10, CUPLUG__STREAM(NULL), &pointer, &error) ==
         CUPLUG_ERROR_MEMORY);
@@ -125,7 +124,7 @@ static void reclaim(void) {
   check_nothing_left();
 }
 
-/* Where memory is short, idle channels go. A captured stream is not waited for. */
+/* If memory is short, idle channels are freed. A captured stream is not waited for. */
 static void short_memory(void) {
   cuplug__channel *channel;
   void *pointer;
@@ -173,7 +172,7 @@ static void queries_fail(void) {
   CHECK(!cuplug_trim(0, NULL, &error));
 }
 
-/* Freed on the stream, and found again by the next on it, without waiting. */
+/* Freed on the stream, and used by the next allocation on it, without waiting. */
 static void reuse(void) {
   enter();
   long n_before = fake_counts().n_synchronizations;
@@ -243,7 +242,7 @@ static void pinned(void) {
   check_nothing_left();
 }
 
-/* What idle channels have pinned is given back where there is no more to pin. */
+/* Pinned memory of idle channels is released if no more can be pinned. */
 static void pinned_runs_short(void) {
   cuplug__channel *idle, *channel;
   enter();
@@ -261,7 +260,7 @@ static void pinned_runs_short(void) {
   check_nothing_left();
 }
 
-/* Past the limit channels get small buffers, or keep them; what idle channels had is another's. */
+/* Beyond the limit, channels get or keep small buffers; buffers of idle channels are reused. */
 static void pinned_limit(void) {
   enum { N = CUPLUG__MAX_PINNED / (CUPLUG__N_PINNED * CUPLUG__PINNED_LARGE) };
   cuplug__channel *all[N + 2];
@@ -278,7 +277,7 @@ static void pinned_limit(void) {
   check_nothing_left();
 }
 
-/* A fault that its call did not take is not the next call's. */
+/* A fault that its call did not read does not belong to the next call. */
 static void stale_fault(void) {
   cuplug__channel *channel;
   enter();
@@ -290,8 +289,8 @@ static void stale_fault(void) {
   cuplug__channel_release(channel);
 }
 
-/* The environment fails one call after another; in the end a channel is made, and nothing is lost.
- */
+/* The environment makes one call after another fail. In the end, a channel is created, and nothing
+ * is lost. */
 static void lane_fails(void) {
   cuplug__channel *channel;
   int n_failed = 0;
@@ -313,7 +312,7 @@ static void lane_fails(void) {
   check_nothing_left();
 }
 
-/* Its stream is broken: such a channel is not kept. */
+/* Its stream is broken: such a channel is not cached. */
 static void lane_given_broken(void) {
   cuplug__channel *channel;
   enter();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that is held, given back and made ready; nothing is lost over many calls."""
+"""Memory that is held, released and prepared; many calls lose none."""
 
 import gc
 import resource
@@ -85,7 +85,7 @@ def test_other_libraries_are_asked_for_memory(run_fake, work):
 
 
 def test_a_workspace_is_worth_asking_for(run_fake):
-    """It is wanted in the middle of a call, without Python's lock."""
+    """It is requested during a call, without Python's lock."""
     run_fake(
         CACHING_LIBRARY
         + """
@@ -159,7 +159,7 @@ KERNEL_CALLS = [
 
 @pytest.mark.parametrize("failing", ["", *KERNEL_CALLS])
 def test_prepare_loads_kernels(run_fake, tmp_path, failing):
-    """What fails is left to the first launch."""
+    """If loading fails, the first launch loads them."""
     log = tmp_path / "log"
     run_fake(
         """
@@ -306,7 +306,7 @@ def test_other_libraries_give_their_caches_back():
 @pytest.mark.gpu
 @pytest.mark.alone
 def test_cuplug_gives_its_cache_back():
-    """An output of PyTorch's needs what cuplug's pool keeps."""
+    """A PyTorch output needs the memory in cuplug's pool."""
     torch = pytest.importorskip("torch")
     cuplug.trim()
     torch.cuda.empty_cache()
@@ -337,7 +337,7 @@ def test_prepare_on_a_gpu():
 
 @pytest.mark.gpu
 def test_prepared_kernels_are_loaded(run_python):
-    """The driver says so of each; in a process of its own, in which none has been launched."""
+    """The driver reports it for each, in a separate process in which none has been launched."""
     done = run_python("""
 import ctypes, sys
 import cuplug

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A communicator of NCCL as a handle: examples/several_gpus."""
+"""An NCCL communicator as a handle: examples/several_gpus."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ EXAMPLE = ROOT / "examples" / "several_gpus"
 
 @pytest.fixture
 def library(tmp_path):
-    """Return the path of the plugin, built as the example says."""
+    """Return the path of the plugin, built as described in the example."""
     source = shutil.copy(EXAMPLE / "all_reduce.cu", tmp_path)
     command = [sys.executable, "-m", "cuplug", "build", source, "--", "-lnccl"]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams, events and graphs of cuplug's own: on a driver without a GPU, and on a GPU."""
+"""cuplug's streams, events and graphs: on a driver without a GPU, and on a GPU."""
 
 import cuplug
 import numpy as np

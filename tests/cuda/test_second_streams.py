@@ -11,7 +11,7 @@ ENTRY = ["cuLaunchKernelEx", "cuStreamIsCapturing", *ORDER, *ORDER, "fake_cuda_l
 
 
 def test_both_streams_are_ordered_and_the_second_is_used_again(run_streams):
-    """Nothing is done sooner than it is waited for, so each missing order shows."""
+    """Work is done only when it is waited for, so each missing order is found."""
     run_streams(
         f"""
     gpu.aside(a, out=out)
@@ -45,7 +45,7 @@ def test_the_call_waits_for_the_second_stream_after_a_failure_too(run_streams):
 
 
 def test_a_capture_has_its_own_second_stream(run_streams):
-    """Calls in the capture share one; calls elsewhere get none that is captured."""
+    """Calls in the capture share one; other calls never receive a captured stream."""
     run_streams(
         CAPTURE
         + """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two GPUs: arrays are worked on where they are, and the current GPU stays as it was."""
+"""Two GPUs: calls run on the device of their arrays, and the current GPU does not change."""
 
 import cuplug
 import numpy as np
@@ -11,13 +11,13 @@ HOST = np.array([-1.0, 2.0, 3.0], np.float32)
 
 
 def current_gpu() -> int:
-    """Return the GPU that is current in this thread, asked of PyTorch."""
+    """Return the current GPU of this thread, from PyTorch."""
     torch = pytest.importorskip("torch")
     return torch.cuda.current_device()
 
 
 def test_calls_on_two_gpus_by_turns(run_streams):
-    """Each on its own, with a context that was current, or none, being so again."""
+    """Each call runs on its GPU, and restores the current context, or the absence of one."""
     run_streams("""
     context, now = ctypes.c_void_p(), ctypes.c_void_p()
     b = cuplug.asarray(x, device="cuda:1")
@@ -63,7 +63,7 @@ def test_torch(current):
 
 @two_gpus
 def test_torch_streams():
-    """On GPU 1 that GPU's current stream is used, and a stream of GPU 0 is refused."""
+    """On GPU 1, that GPU's current stream is used, and a stream of GPU 0 is rejected."""
     torch = pytest.importorskip("torch")
     x = torch.zeros(1 << 20, device="cuda:1")
     stream, other = torch.cuda.Stream(device="cuda:1"), torch.cuda.Stream(device="cuda:0")
@@ -129,7 +129,7 @@ def test_host_arrays():
 
 @two_gpus
 def test_interface_without_a_device():
-    """Numba's arrays do not say which GPU they are on."""
+    """Numba arrays do not name their GPU."""
 
     class Foreign:
         def __init__(self, x):
@@ -151,7 +151,7 @@ def test_fault_on_either_gpu():
         with pytest.raises(IndexError, match="^gather: index: index 50 at position 1"):
             cuplug.synchronize(device)
         with pytest.raises(IndexError, match="^gather: index: index 50 at position 1"):
-            y.numpy()  # as each read of a result that the fault concerns
+            y.numpy()  # as does each read of a result with the fault
 
 
 @two_gpus

@@ -2,7 +2,7 @@
 /* fake-cuda */
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls on streams of the caller: which GPU a stream is of, captures, order, many threads. */
+/* Calls on streams of the caller: the GPU of a stream, captures, order, many threads. */
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
 #include "fake_operators.h"
@@ -76,7 +76,7 @@ static void order_in_a_capture(void) {
   CHECK(fake_counts().n_misuses == 0);
 }
 
-/* While a stream that blocks the legacy one is captured, the driver does not let it be asked. */
+/* While a stream that blocks the legacy one is captured, the driver rejects queries of it. */
 static void legacy_stream_is_blocked(void) {
   CUstream stream = make_stream(0);
   CHECK(cuplug_order_streams(0, stream, NULL, &error) == CUPLUG_ERROR_CUDA);
@@ -97,11 +97,11 @@ static void capture_sentences(void) {
   }
 }
 
-/* One thread's arrays, on a stream of its own. */
+/* One thread's arrays, on its own stream. */
 typedef struct work {
   pthread_t thread;
   int32_t device;
-  int n_faults; /* told here */
+  int n_faults; /* raised here */
   float *x, *out;
   int64_t *index;
 } work;
@@ -113,7 +113,7 @@ static void *give_memory(const work *w, uint64_t bytes) {
   return pointer;
 }
 
-/* Runs on the stream; a fault of an earlier call is counted, and the call made again. */
+/* Runs on the stream; a fault of an earlier call is counted, and the call repeated. */
 static void call(work *w, const char *name, const cuplug_argument *args, uint32_t n_inputs,
                  const cuplug_argument *out, void *stream) {
   cuplug_error mine;
@@ -165,7 +165,7 @@ static void prepare(work *w, int k) {
   CHECK(!cuplug_copy_to_device(w->device, w->index, index, sizeof index, NULL, &error));
 }
 
-/* All faults of one thread are told to it, and no call of any thread is lost or disturbed. */
+/* A thread receives all its faults, and no call of any thread is lost or changed. */
 static void threads(void) {
   work all[N_THREADS] = {{0}};
   for (int k = 0; k < N_THREADS; k++) prepare(&all[k], k);

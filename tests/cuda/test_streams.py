@@ -66,7 +66,7 @@ def test_stream_for_arrays_of_the_host(run_streams):
 
 
 def test_order_with_the_streams_of_the_arrays(run_streams):
-    """Work is done here when something waits for it, and then no more than that needs."""
+    """Here, work is done only if something waits for it."""
     run_streams(
         """
     s, t = make_stream(), make_stream()
@@ -88,7 +88,7 @@ def test_order_with_the_streams_of_the_arrays(run_streams):
 
 
 def test_no_hidden_synchronisation(run_streams):
-    """Of the driver's functions that wait, calls on arrays of a GPU use none."""
+    """Calls on GPU arrays use no driver function that waits."""
     run_streams(
         """
     index = cuplug.asarray(np.arange(10), device="cuda")
@@ -132,7 +132,7 @@ def test_calls_without_a_stream_order_nothing(run_streams):
 
 
 def test_operator_without_arrays(run_streams, build_plugin):
-    """It waits, since nothing orders later work with it: unless a stream was named, or given."""
+    """It waits, since nothing orders later work with it, unless a stream is given."""
     plugin = build_plugin(
         """
         #include <cuplug/plugin.h>
@@ -161,7 +161,7 @@ def test_operator_without_arrays(run_streams, build_plugin):
 
 
 def test_interface_without_a_device(run_streams):
-    """The GPU is asked of the driver."""
+    """The driver reports the GPU."""
     run_streams("""
     b = cuplug.asarray(x, device="cuda:1")
     result = gpu.triple(Foreign(b))
@@ -197,14 +197,14 @@ def test_stream_that_cannot_be_asked(run_streams):
 
 
 def spin(torch, stream):
-    """Keep a stream busy for a while that no test comes near to."""
+    """Keep a stream busy for much longer than any test."""
     with torch.cuda.stream(stream):
         torch.cuda._sleep(2_000_000_000)
 
 
 @pytest.mark.gpu
 def test_calls_return_while_the_stream_is_busy():
-    """An event behind a long kernel has not passed when calls on all kinds of arrays are back."""
+    """An event after a long kernel is still pending after calls on all kinds of arrays."""
     torch = pytest.importorskip("torch")
     x = torch.linspace(-1, 1, 1000, device="cuda")
     own, index = cuplug.asarray(np.arange(10.0)), torch.arange(3, device="cuda")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins of installed Python packages: their entry points, and when they are looked through."""
+"""Plugins of installed Python packages: their entry points, and the time of their search."""
 
 import shutil
 
@@ -17,7 +17,7 @@ def site(tmp_path):
 
 @pytest.fixture
 def run_with(run_python, site):
-    """Return a function that runs code beside an installed distribution with these entry points."""
+    """Return a function that runs code with an installed distribution of these entry points."""
 
     def run(entry_points, code, **environment):
         info = site / "own-1.dist-info"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may write a plugin, and each directory of the real path that leads to it."""
+"""The permissions of a plugin, and of each directory in its real path."""
 
 import grp
 import os
@@ -89,7 +89,7 @@ def test_another_group(nested, good_file, monkeypatch, which):
     way = f"{nested.parent}, on the way to it: " if which == "above" else ""
     record = listed(path) if which == "file" else directory_at(nested)
     assert (record.state, record.reason) == ("rejected", way + reason)
-    if which != "folder":  # a file that is named may lie where others may add files
+    if which != "folder":  # a named file may be in a directory where others may add files
         with pytest.raises(cuplug.PluginError, match=f"group {STRANGER} may write it"):
             cuplug.load(path)
     monkeypatch.setenv("CUPLUG_ALLOW_GROUP", "1")
@@ -134,7 +134,7 @@ def test_owners_that_are_trusted(nested, good_file, which, monkeypatch):
 
 @NEEDS_ROOT
 def test_files_of_root_in_a_user_namespace(good_file, monkeypatch):
-    """They belong to the overflow user there: trusted by its number, which the message gives."""
+    """They belong to the overflow user there, which can be trusted by its number in the message."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         path = shutil.copy(good_file, folder)
@@ -164,7 +164,7 @@ def test_where_a_link_leads_is_what_counts(nested, tmp_path, good_file):
 
 
 def test_each_link_counts_by_itself(nested, tmp_path):
-    """What is known of the folder of one is not said of another's."""
+    """The result for the folder of one link is not used for another one."""
     for folder in ("good", "open"):
         (tmp_path / folder).mkdir()
     targets = {
@@ -182,7 +182,7 @@ def test_each_link_counts_by_itself(nested, tmp_path):
             named_plugin(nested / target, name)
         (nested / f"lib{name}.so").symlink_to(target)
     targets["f"].rename(tmp_path / "open" / "libf.so")
-    targets["f"].symlink_to(tmp_path / "open" / "libf.so")  # a link that leads to a link
+    targets["f"].symlink_to(tmp_path / "open" / "libf.so")  # a link to a link
     (tmp_path / "open").chmod(0o777)
     targets["g"].chmod(0o666)
     seen = {path.name[3]: listed(path).reason for path in nested.iterdir()}
@@ -223,7 +223,7 @@ print(ctypes.CDLL(None).getenv(b"CUPLUG_TEST_LOADED"))
 
 
 def private_user():
-    """Return a user whose group has the user's name and nobody else in it."""
+    """Return a user whose group has the user's name and no other member."""
     for user in pwd.getpwall():
         try:
             group = grp.getgrgid(user.pw_gid)
@@ -236,7 +236,7 @@ def private_user():
 
 @NEEDS_ROOT
 def test_a_group_of_the_user_alone(run_python):
-    """Of systems with umask 002, where each user has a group: it is the user."""
+    """On systems with umask 002, each user has a group, which counts as the user."""
     user = private_user()
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         path = named_plugin(Path(folder, "libshared.so"), "shared")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search path: which plugins are found, in which order, and what is said when none is."""
+"""The search path: the plugins that are found, their order, and the message if none is."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from raw_plugins import compile_fixture, listed, named_plugin, quoted
 pytestmark = pytest.mark.usefixtures("place")
 
 
-# ---- What is accepted --------------------------------------------------------------------------
+# ---- Accepted files ----------------------------------------------------------------------------
 
 
 def test_good_plugin_is_listed(place, good_file):
@@ -198,7 +198,7 @@ def test_unknown_operator(place):
 
 @pytest.mark.parametrize("asked", ["hidden", "other.hidden"])
 def test_a_rejected_file_that_has_the_operator(place, asked):
-    """Whatever it is called, with the reason."""
+    """The message names it, whatever its name, and the reason."""
     file = named_plugin(
         place / "libother.so", "other", SIGNATURE=quoted("hidden(x: int8[n]) -> int8[n]")
     )

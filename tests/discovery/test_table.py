@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and tables that are refused: one sentence for each, and no code is run."""
+"""Files and tables that are rejected: one message for each, and no code is run."""
 
 import os
 import shutil
@@ -109,7 +109,7 @@ def test_offset_that_would_wrap_around(place, good_file):
 
 
 def test_truncated_anywhere(place, good_file):
-    """Every shorter file is refused, with a reason; none is loaded."""
+    """Every shorter file is rejected, with a reason; none is loaded."""
     image = good_file.read_bytes()
     path = place / "libraw.so"
     for size in [*range(0, 4096, 97), *range(4096, len(image), 1009), len(image) - 1]:
@@ -120,7 +120,7 @@ def test_truncated_anywhere(place, good_file):
 
 
 def test_flipped_bytes_of_the_table(place, good_file):
-    """A table with a byte flipped is refused or still a table; listing survives both."""
+    """A table with a flipped byte is rejected or valid; listings survive both."""
     image = bytearray(good_file.read_bytes())
     begin, end = image.index(b"cuplug\0\0") - 12, image.rindex(b"Of float64.")
     path = place / "libraw.so"
@@ -168,7 +168,7 @@ def test_link_to_itself(place):
 
 
 def test_unreadable(good_file):
-    """In a child process, which gives up root's right to read everything."""
+    """In a child process, which drops root's right to read everything."""
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
         path = Path(shutil.copy(good_file, Path(directory) / "libraw.so"))
@@ -195,7 +195,7 @@ def test_one_bad_file_stops_nothing(place, good_file):
     assert cuplug.find("raw.raw").plugin == "raw"
 
 
-# ---- Tables that lie ---------------------------------------------------------------------------
+# ---- Tables with false fields ------------------------------------------------------------------
 
 LIES = {
     "too old: compiled for ABI 1.0, this core has ABI 2.0; compile the plugin with this core's "
@@ -286,7 +286,7 @@ def test_what_this_core_does_not_know_is_skipped(place):
 
 
 def test_operators_of_other_devices_are_found_and_refused_at_the_call(place):
-    """A core that knows the device runs them: here the others of the plugin do."""
+    """Only a core that supports the device runs them; here, the plugin's other operators work."""
     row = '"entry.10=elsewhere_rocm\\0signature=elsewhere(x: float32[n]) -> float32[n]"'
     path = named_plugin(place / "libelsewhere.so", "elsewhere", ROW=row)
     assert (listed(path).state, listed(path).device_types) == ("ok", ("cpu",))
@@ -333,7 +333,7 @@ def test_signature_that_is_ill_formed(place):
 
 
 def test_rows_stand_as_in_their_source(place, build_plugin):
-    """Compilers emit notes in any order; the first row that fits is taken."""
+    """Compilers emit notes in any order; the first matching overload is used."""
     rows = "".join(
         f'CUPLUG_HOST_OPERATOR(f{k}_host, "{name}(x: float32[{k}]) -> float32[1]", "");\n'
         f"CUPLUG_ENTRY int f{k}_host(const cuplug_call *c) {{ return !c; }}\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The allow-list of digests: which bytes may run."""
+"""The allow-list of digests of files that may run."""
 
 import hashlib
 import os
@@ -56,12 +56,12 @@ def test_relative_allow_list(place, monkeypatch, good_file):
     assert listed(path).reason.endswith("cannot be used: allowed: relative path")
 
 
-# ---- What is held against the list, and when ---------------------------------------------------
+# ---- Files that are checked against the list ---------------------------------------------------
 
 
 @pytest.fixture
 def allow(tmp_path, monkeypatch):
-    """Return a function that puts files on the list, which is in force from then on."""
+    """Return a function that adds files to the list, which is then enabled."""
 
     def allow(*files):
         digests = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files]
@@ -108,7 +108,7 @@ def test_a_dependency_by_its_path_is_not_covered(place, allow):
 
 
 def test_dependencies_whose_names_cannot_be_read_are_not_covered(place, allow):
-    """The dynamic section names a table of texts where the file has none."""
+    """The dynamic section has the address of a string table that the file lacks."""
     path = named_plugin(place / "libtexts.so", "texts", "-Wl,--no-as-needed")
     allow(path)
     assert listed(path).state == "ok"

@@ -3,8 +3,8 @@
 /* fixture: handles.c */
 /* fake-cuda */
 /* ldflags: -pthread -rdynamic */
-/* Handles: closed once, however many threads call with them and close them; on the device where
- * they were made; not by a forked child. */
+/* Handles: closed once, with any number of threads that use and close them; on the device where
+ * they were created; not by a forked child. */
 #include "check.h"
 
 #include <cuplug/host.h>
@@ -110,7 +110,7 @@ static void described(void) {
         CUPLUG_OVERLOAD_HANDLES);
 }
 
-/* A handle is used where it was made. */
+/* A handle is used on the device where it was created. */
 static void devices(void) {
   cuplug_handle *handle;
   cuplug_options options = cuplug_default_options();
@@ -150,7 +150,7 @@ static void *call_and_close(void *data) {
 
 static void many_threads(void) {
   pthread_t threads[N_THREADS];
-  int closes[N_THREADS] = {1, 1}; /* the others call alone */
+  int closes[N_THREADS] = {1, 1}; /* the others only call */
   int64_t counts[2];
   CHECK(!pthread_barrier_init(&barrier, NULL, N_THREADS + 1));
   for (int k = 0; k < N_THREADS; k++)
@@ -182,7 +182,7 @@ static void *call_until_told(void *data) {
   return NULL;
 }
 
-/* A call that is under way keeps its handle, and closes it at its end. */
+/* A call in progress keeps its handle, and closes it at its end. */
 static void closed_meanwhile(void) {
   visit v = {.gate = {0, 0}};
   pthread_t thread;
@@ -191,7 +191,7 @@ static void closed_meanwhile(void) {
   counters(before);
   CHECK(!pthread_create(&thread, NULL, call_until_told, &v));
   while (!v.gate[0]) usleep(100);
-  CHECK(!cuplug_close_handle(v.handle, &error)); /* the function fails later, for nobody */
+  CHECK(!cuplug_close_handle(v.handle, &error)); /* the function fails later, without a caller */
   CHECK(step(v.handle, NULL, &value, &error) == CUPLUG_ERROR_VALUE);
   counters(counts);
   CHECK(counts[1] == before[1]);

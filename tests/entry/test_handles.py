@@ -37,7 +37,7 @@ def ops(path):
 
 @pytest.fixture
 def n_closed(ops):
-    """Return a function that says how many handles were closed since the test began."""
+    """Return a function that returns the number of handles closed since the test began."""
     before = ops.counters()[1]
     return lambda: ops.counters()[1] - before
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins that change rounding, flush subnormal numbers or trap do so for themselves alone."""
+"""Plugins that change rounding, flush subnormal numbers or trap affect only themselves."""
 
 import threading
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_an_entry_changes_its_own_computing_alone(plugin, name):
         assert (getattr(plugin, name)(x) == 1.5).all()
     assert how_it_computes() == before
     assert n_rounding_changes() > n_before
-    # Bodies of loops on the threads of the team see what this thread has.
+    # Bodies of loops on the pool's threads have this thread's state.
     tiny = np.full(1 << 20, 4e-40, np.float32)
     assert (plugin.keep(tiny) != 0).all()
     halved = cuplug.elementwise("halved(x: T) -> T", "x / 2")(tiny)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What entries are given beside their arguments: states, statuses, a way to hear of Ctrl-C."""
+"""Services for entries besides arguments: states, statuses, and checks for Ctrl-C."""
 
 import cuplug
 import pytest

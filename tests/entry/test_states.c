@@ -3,8 +3,8 @@
 /* fixture: states.c */
 /* fake-cuda */
 /* ldflags: -pthread -rdynamic */
-/* States: made once for each device however many threads come first, of each call's own where they
- * are exclusive, made again after a failure, and by a forked child for itself. */
+/* States: created once for each device, with any number of first callers; one for each call if they
+ * are exclusive; created again after a failure, and by a forked child for itself. */
 #include "check.h"
 
 #include <cuplug/host.h>
@@ -67,7 +67,7 @@ static int64_t many_threads(void) {
     CHECK(state == first);
     if (most[k] > n_states) n_states = most[k];
   }
-  CHECK(n_states <= N_THREADS); /* as many as calls at the same time, and the common one */
+  CHECK(n_states <= N_THREADS); /* one for each concurrent call, and the common one */
   pthread_barrier_destroy(&barrier);
   return (intptr_t)first;
 }
@@ -100,7 +100,7 @@ static void failures(void) {
                             "which needs the state");
 }
 
-/* What an entry is told of its outputs. */
+/* The properties of outputs that an entry receives. */
 static void outputs(int64_t state) {
   int64_t in = 0, out[2] = {-1, -1};
   report r;
@@ -115,7 +115,7 @@ static void outputs(int64_t state) {
   CHECK(out[0] == state && out[1] == state && r.n_inputs == 1 && r.supplied == 3);
 }
 
-/* A child has no use for what its parent made, and its child neither. */
+/* A child does not use its parent's states, and its own child neither. */
 static void forks(int depth, int64_t parents) {
   int status;
   report r;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions that choose an element, against NumPy."""
+"""Reductions that choose an element, compared with NumPy."""
 
 import itertools
 
@@ -23,7 +23,7 @@ LEAST = cuplug.reduction(
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "bool", "uint64"])
 @pytest.mark.parametrize("shape", LONG, ids=str)
 def test_the_first_of_the_best_is_chosen(backend, shape, dtype):
-    """Values are equal often."""
+    """Many values are equal."""
     x = (values(shape, "float64") % 50).astype(dtype)
     if not backend.supports(x.dtype):
         pytest.skip(f"{backend.name} has no {dtype}")
@@ -37,7 +37,7 @@ def test_the_first_of_the_best_is_chosen(backend, shape, dtype):
 
 @pytest.mark.parametrize("dtype", ["float64", "int8"])
 def test_rows_of_any_length(dtype):
-    """Shorter than the lanes of a row, and whose last lanes are among those before."""
+    """Rows shorter than the lanes, and rows whose last vector overlaps the previous one."""
     for n in range(1, 300, 3):
         x = values((min(n, 40), n), "float64", n).astype(dtype)
         assert_same(ARGMAX(x, axis=1), x.argmax(1))
@@ -56,7 +56,7 @@ def test_nan_is_chosen(backend, shape):
 @pytest.mark.sanitizer
 @pytest.mark.parametrize("shape", [(7, 9), (50, 4000), (4000, 50)], ids=str)
 def test_a_choice_between_two_that_are_as_good(backend, shape):
-    """Any of them, whatever the text says."""
+    """Either may be chosen, whatever the text."""
     last = cuplug.reduction("last(x: T) -> int64", choose="b >= a", post="i")
     unordered = cuplug.reduction("unordered(x: T) -> int64", choose="!(b <= a)", post="i")
     x = values(shape, "float64") % 50

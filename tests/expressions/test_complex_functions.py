@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of complex numbers: infinities, NaNs and signed zeros as in Annex G of C, and how many
-digits are right. The same on the CPU, where they are the C library's, and on the GPU."""
+"""Functions of complex numbers: infinities, NaNs and signed zeros as in Annex G of C, and their
+accuracy, on the CPU, where the C library computes them, and on the GPU."""
 
 import os
 from functools import partial
@@ -65,7 +65,7 @@ def computed(f, side, *arrays):
 def assert_alike(found, wanted, z, what, eps=64, scale=None):
     """Compare parts: with signs, and those that are finite to some error relative to `scale`.
 
-    That is each part by itself, but for powers: they are exp(y * log(x)), whose parts share the
+    Parts are compared separately, except powers: they are exp(y * log(x)), whose parts share the
     error of their angle.
     """
     limits = np.finfo(wanted.dtype)
@@ -95,7 +95,7 @@ def test_special_values(dtype, side):
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_digits(dtype, side):
-    """Each part on its own; some units in the last place come from functions of real numbers."""
+    """Compare each part separately; functions of real numbers add some units in the last place."""
     wider = np.promote_types(dtype, np.complex128) if dtype == "complex64" else np.clongdouble
     if np.finfo(wider).eps == np.finfo(dtype).eps:
         pytest.skip("needs long double")
@@ -109,7 +109,7 @@ def test_digits(dtype, side):
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_functions_of_the_standard(dtype, side):
-    """Where NumPy has another result, the standard does, or NumPy's is an overflow's."""
+    """Compare with NumPy for usual values. For others, the standard differs, or NumPy overflows."""
     z = special(dtype)
     usual = np.isfinite(z) & (abs(z) < 80) & (abs(z.real) + abs(z.imag) > 1e-4)
     for name in OF_THE_STANDARD:
@@ -132,7 +132,7 @@ def test_powers(dtype, side):
     found = computed(xp.pow, side, x, y).numpy()
     own = computed(xp.pow, "cpu", x, y).numpy()
     exponent = y * np.log(x)
-    for powers in (found, own):  # zeros at an angle that is no number have any signs, as in C
+    for powers in (found, own):  # zeros at an angle that is NaN have any signs, as in C
         at = np.isnan(exponent.imag) & (powers == 0)
         powers[at] = 0
     near = ~(abs(exponent) > 80)  # beyond, the exponent's rounding shows
@@ -187,7 +187,7 @@ def test_the_code_for_gpus(run_emulated, test):
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_nvrtc_takes_the_code(dtype):
-    """All functions, and nothing of complex numbers where there are none."""
+    """All functions compile, and code without complex numbers includes none of them."""
     powers = "pow(x, x) + pow(x, 2) + pow(0.5, x) + rsqrt(x)"
     text = " + ".join(f"{name}(x)" for name in FUNCTIONS) + f" + {powers}"
     op = element_wise._read(f"f(x: {dtype}[...]) -> {dtype}[...]", text, "")

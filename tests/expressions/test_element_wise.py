@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise operators from expression_values, against NumPy; what NVRTC thinks of their code."""
+"""Element-wise operators from expressions, compared with NumPy; NVRTC compiles their code."""
 
 import itertools
 import pickle
@@ -256,7 +256,7 @@ def test_nvrtc_takes_the_code(dtype):
     for layout in ({"width": 2, "unroll": 2}, {"ndim": 2, "still": 1, "width": 2}, {"wide": True}):
         variant = Variant(0, (dtype, "float64", dtype, "int64"), **{"ndim": 0, **layout})
         code = element_wise_loops.cuda_code(op, variant)
-        assert is_self_contained(code, {})  # what is so is compiled sooner
+        assert is_self_contained(code, {})  # which compiles faster
         assert nvrtc(code)
 
 
@@ -356,7 +356,7 @@ def test_importing_the_package_does_not_import_compilers(run_python):
     "name", ["bool", "int16", "bfloat16", "float32", "complex64", "complex128"]
 )
 def test_columns_beside_rows_of_any_length(name):
-    """An element that stands still along a row is repeated; long rows in another way."""
+    """An element that is constant along a row is repeated; long rows use another loop."""
     given_first = cuplug.elementwise("given_first(x: T, y: T) -> T", "x")
     dtype, random = dtype_of(name), np.random.default_rng(2)
     for n in (1, 31, 255, 256, 257, 1023, 1025, 2049, 4097, 9001):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generated CUDA code, run without a GPU: launched by the core on the fake driver, compiled by the
-C++ compiler, with fibers for threads. NVRTC's own view of it is in test_element_wise.py."""
+C++ compiler, with fibers for threads. test_element_wise.py compiles the code with NVRTC."""
 
 import os
 import textwrap
@@ -32,7 +32,7 @@ def run(run_emulated):
 
 
 def test_contiguous(run):
-    """Packs and what is left over, aligned and not."""
+    """Packs and the remaining elements, aligned and not."""
     body = """
     class Part:
         def __init__(self, array, first, n):
@@ -186,7 +186,7 @@ def test_scans(run):
 
 @pytest.mark.slow
 def test_complex_numbers(run):
-    """The host computes with C's own, CUDA code with complex.cuh."""
+    """The host uses the complex numbers of C, CUDA code uses complex.cuh."""
     run("""
     text = ("x * y / (x - (T)2) + 3 * x - y / 4 + 1 / x + exp(y) + log(x) * sqrt(y) - sin(x) + "
             "cos(y) * sinh(x) - cosh(y) + tan(x) / tanh(y) + pow(x, 2) * pow(y, x) + "
@@ -335,7 +335,7 @@ def test_the_same_numbers_as_on_the_host(run, calls):
 
 @pytest.mark.slow
 def test_what_kernels_are_given(run):
-    """As functions for the host are."""
+    """The same arguments as for functions on the host."""
     need_nvrtc()
     calls = [
         *(f"test_numbers_that_a_parameter_cannot_hold({x!r}, 'cuda')" for x in ("int8_t", "int")),
@@ -370,7 +370,7 @@ def test_whole_arrays_and_none(run):
 
 @pytest.mark.slow
 def test_inverse_functions_of_complex_numbers(run):
-    """And those that C has not: as NumPy's, on both sides of their branch cuts."""
+    """Also functions that C lacks: equal to NumPy's, on both sides of their branch cuts."""
     run("""
     from cuplug import array_api as xp
     x = 3 * random.normal(size=(2, 500)) + 3j * random.normal(size=(2, 500))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers at the ends of their range in generated CUDA code, run without a GPU: reductions that
-leave the range in between, and what is rounded to fewer bits."""
+leave the range in between, and results that are rounded to fewer bits."""
 
 import textwrap
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scans on the emulated GPU: of more tiles than are asked at once, of lines that end anywhere in
+"""Scans on the emulated GPU: of more tiles than are polled at once, of lines that end anywhere in
 them, and of strips of any width."""
 
 import textwrap
@@ -47,7 +47,7 @@ def run(run_emulated):
 
 
 def test_rows(run):
-    """Of each width: whole tiles, and lines that begin within them."""
+    """Rows of each width: complete tiles, and lines that begin inside tiles."""
     run("""
     for shape in ((8192 * 8,), (8192 * 17 + 1,), (3, 60_001), (11, 8192), (700, 31), (2, 21)):
         check(values(shape), len(shape) - 1)
@@ -62,7 +62,7 @@ def test_rows(run):
 
 
 def test_strips_of_one_block(run):
-    """Of 32 lines, of more than one tile, the last one not whole."""
+    """Strips of 32 lines and more than one tile, of which the last one is incomplete."""
     run("""
     for shape, axis in (((900, 4203), 0), ((2, 200, 2100), 1)):
         check(values(shape), axis)
@@ -76,7 +76,7 @@ def test_strips_of_one_block(run):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 17, 33, 600])
 def test_columns(run, n):
-    """Strips of 1 to 8 columns, the last one not whole."""
+    """Strips of 1 to 8 columns, of which the last one is incomplete."""
     run(f"""
     for shape, axis in (((60_000 // max({n}, 6), {n}), 0), ((2, 1500, {n}), 1)):
         check(values(shape), axis)
@@ -104,7 +104,7 @@ def test_order_and_numbers_of_elements(run):
 
 @pytest.mark.parametrize("n_fields", [3, 5, 11])
 def test_large_values(run, n_fields):
-    """Values that take more words, and tiles of fewer elements."""
+    """Values of more words, and tiles of fewer elements."""
     run(f"""
     fields = [f"f{{k}}" for k in range({n_fields})]
     many = cuplug.scan(
@@ -120,7 +120,7 @@ def test_large_values(run, n_fields):
 
 @pytest.mark.parametrize("n_blocks", [1, 7])
 def test_windows(run, n_blocks):
-    """Of lines of more tiles than are asked at once, and lines that begin among them."""
+    """Lines of more tiles than are polled at once, and lines that begin among these."""
     run(f"""
     install_expressions(n_blocks={n_blocks})
     fields = [f"f{{k}}" for k in range(5)]
@@ -136,7 +136,7 @@ def test_windows(run, n_blocks):
 
 
 def test_blocks_at_once(run):
-    """They wait for each other, and bits are the same whoever comes first."""
+    """Blocks wait for each other, and results have the same bits in any order."""
     run("""
     install_expressions(n_blocks=7)
     for shape, axis in (((200_000,), 0), ((3, 30_001), 1), ((20_000, 4), 0), ((3000, 100), 0)):

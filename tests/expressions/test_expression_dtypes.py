@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dtypes in expressions that have no C arithmetic of their own, against NumPy and ml_dtypes."""
+"""Dtypes in expressions without C arithmetic, compared with NumPy and ml_dtypes."""
 
 import os
 
@@ -15,7 +15,7 @@ NARROW = ["float16", "bfloat16", *FLOAT8]
 @pytest.mark.sanitizer
 @pytest.mark.parametrize("dtype", NARROW)
 def test_narrow_dtypes_are_rounded_once(backend, dtype):
-    """Every value is read, and float32 of all exponents is rounded as by NumPy and ml_dtypes."""
+    """Every value is read. float32 of all exponents is rounded as in NumPy and ml_dtypes."""
     kind = dtype_of(dtype)
     if not backend.supports(kind):
         pytest.skip(f"{backend.name} has no {dtype}")
@@ -72,7 +72,7 @@ def test_complex_arithmetic(backend, dtype):
 
 @pytest.mark.parametrize("dtype", COMPLEX)
 def test_complex_products_and_infinities(dtype):
-    """Products are not searched for infinities, quotients do not overflow."""
+    """Products do not handle infinities, and quotients do not overflow."""
     big = np.finfo(dtype).max / 2
     x = np.array([complex(np.inf, 0), complex(big, big), complex(1, np.nan)], dtype)
     product = cuplug.elementwise("product(x: T, y: T) -> T", "x * y")

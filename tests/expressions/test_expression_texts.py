@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and texts of expressions that a user may think of: what they do, what errors show."""
+"""Names and texts of expressions that users may write: their results and errors."""
 
 import threading
 
@@ -40,7 +40,7 @@ def test_type_variables_of_the_names_of_macros(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("header", ["stdint.h", "cstdint", "cub/block/block_reduce.cuh"])
 def test_headers_that_know_integers(header):
-    """The types of <stdint.h> are the same for all."""
+    """Headers use the same types of <stdint.h>."""
     if "cub" in header and compilers.find().include[-1] == compilers.STANDARD_CPP:
         pytest.skip("CUDA's headers are not here")
     row = "f(x: int64[...]) -> int64[...]"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole operators from source: a kernel, a function, and what they are given."""
+"""Complete operators from source: a kernel, a function, and their arguments."""
 
 import pickle
 import re
@@ -124,7 +124,7 @@ int doubled(const float *x, const cuplug_call *call, float *y, int64_t *thread, 
 
 
 def test_functions_share_loops_among_threads():
-    """`call` is theirs alone: the ranges are of one thread each, and may fail with a message."""
+    """Each range has its own `call` and one thread, and may fail with a message."""
     doubled = cuplug.operator(
         "doubled(x: float32[n]) -> (y: float32[n], thread: int64[n])",
         arguments="x, call, y, thread, n",
@@ -222,7 +222,7 @@ template <typename U, int TILE> __global__ void transpose_kernel(const U *x, U *
 
 
 def test_options_reach_the_compiler_of_the_host(build_plugin):
-    """A library, and a macro beside an option of NVRTC alone."""
+    """A library, a macro, and an option that only NVRTC has."""
     code = "double from_library(double x) { return x + 1; }"
     library = build_plugin(code, "added", extra=["-fvisibility=default"])
     given = ["-ladded", f"-L{library.parent}", f"-Wl,-rpath,{library.parent}", "-DTWO=2"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions on a GPU that are cuplug's own, held against those of float64 or NumPy's."""
+"""cuplug's functions on a GPU, compared with float64 functions or NumPy."""
 
 import math
 
@@ -8,7 +8,7 @@ import pytest
 
 
 def every(step: int) -> np.ndarray:
-    """Return every step-th float32 from 0 up, NaNs left out, and their opposites."""
+    """Return every step-th float32 from 0 up, without NaNs, and their negatives."""
     bits = np.arange(0, 0x7F800001, step, dtype=np.uint32)
     x = bits.view(np.float32)
     return np.concatenate([x, -x])

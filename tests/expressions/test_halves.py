@@ -16,7 +16,7 @@ def of_bits(bits, dtype):
 
 
 def floats():
-    """Return float32 numbers: at random, and halfway between halves, and beside those."""
+    """Return float32 numbers: random ones, midpoints between halves, and neighbors of these."""
     drawn = np.random.default_rng(0).integers(0, 1 << 32, 100_003, np.uint32, endpoint=False)
     with np.errstate(all="ignore"):
         ties = [
@@ -53,7 +53,7 @@ def test_floats_become_the_nearest_halves(dtype):
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("name", ["relu", "leaky_relu", "piecewise_scale"])
 def test_stock_operators_compute_halves_as_floats(name, dtype):
-    """Except that relu gives each half as it is."""
+    """Except relu, which returns halves unchanged."""
     operator, x = cuplug.find(name), of_bits(EVERY, dtype)
     with np.errstate(all="ignore"):
         wanted = operator(x.astype("f4")).astype(x.dtype)
@@ -79,7 +79,7 @@ OF_TWO = {"copysign(x, y)": np.copysign, "x == y": np.equal, "x != y": np.not_eq
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("text", [*OF_ONE, *OF_TWO])
 def test_what_bits_tell_of_every_half(text, dtype):
-    """As floats would: of both zeros, of NaN and of infinities; whatever the result's dtype."""
+    """Results equal those for floats, also for zeros, NaN and infinities, in any dtype."""
     x, parameters = of_bits(EVERY, dtype), "x: T" if text in OF_ONE else "x: T, y: T"
     edges = [0, 1, 0x7C00, 0x7C01, 0x7F80, 0x7F81, 0x7FFF, 0x8000, 0xFC00, 0xFF81, 0xFFFF]
     given = [(x[:n], x[::-1][:n]) for n in (17, 1 << 16)]
@@ -113,7 +113,7 @@ FIRST = cuplug.reduction("first(x: T) -> int64", choose="b > a", post="i")
 
 @pytest.mark.parametrize("dtype", HALVES)
 def test_scans_take_every_half_and_give_the_nearest(dtype):
-    """One by one along rows and columns: each value is the last, which is the element itself."""
+    """Scans of single elements along rows and columns return each element."""
     widen = cuplug.scan(f"widen(x: {dtype}) -> float32", reduce="b")
     narrow = cuplug.scan(f"narrow(x: float32) -> {dtype}", reduce="b")
     x, y = of_bits(EVERY, dtype), floats()[: 1 << 16]
@@ -127,7 +127,7 @@ def test_scans_take_every_half_and_give_the_nearest(dtype):
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [1, 3, 31, 32, 33, 127, 128, 255, 256, 257, 700, 1151, 1200, 2500])
 def test_reductions_take_halves_as_floats(n):
-    """In rows and columns, beside each other or not, and beside arrays of floats."""
+    """In rows and columns, adjacent or not, and next to arrays of floats."""
     random = np.random.default_rng(n)
     whole = random.integers(-3, 4, (70, 3 * n)).astype("f2")
     for x in (
@@ -149,7 +149,7 @@ def test_reductions_take_halves_as_floats(n):
 @pytest.mark.parametrize("dtype", [*HALVES, "float32"])
 @pytest.mark.parametrize("reduce", ["a + b", "max(a, b)"])
 def test_rows_and_columns_of_all_lengths(dtype, reduce):
-    """What lies behind a row, NaN here, is no part of it."""
+    """Memory after a row, NaN here, is not read as part of it."""
     made = cuplug.reduction("made(x: T) -> float32", reduce=reduce)
     products = cuplug.reduction("made(x: T, y: T) -> float32", map="x * y", reduce=reduce)
     wanted = np.sum if reduce == "a + b" else np.max

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integer arithmetic in expressions on the CPU: what has no result, and what wraps."""
+"""Integer arithmetic in expressions on the CPU: undefined results, and wrapping."""
 
 import re
 

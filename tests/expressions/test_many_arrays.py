@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators from source text of as many arrays as a signature may have, 64, and of more."""
+"""Operators from source text with 64 arrays, the limit of signatures, and more."""
 
 import importlib.util
 
@@ -43,7 +43,7 @@ def given(request):
 def test_elementwise(n, given):
     f = cuplug.elementwise(f"f({listed(n - 1, 'T[...]')}) -> T[...]", " + ".join(names(n - 1)))
     xs = given(n - 1)
-    for _ in range(2):  # by the code that was found the first time, too
+    for _ in range(2):  # also by the code that was found the first time
         assert_same(f(*xs), sum(xs))
 
 

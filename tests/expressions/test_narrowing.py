@@ -45,7 +45,7 @@ def rounded(name, number):
 
 
 def near_ties(name):
-    """Return float64 numbers on, below and above numbers in the middle between two of a dtype."""
+    """Return float64 numbers on, below and above the midpoints of a dtype."""
     values = neighbours(name)
     picked = values[:: max(1, len(values) // 500)]
     after = values[1:][:: max(1, len(values) // 500)]
@@ -60,7 +60,7 @@ def near_ties(name):
 
 
 def conversions(x, name):
-    """Yield the same conversion in all the ways that there are."""
+    """Yield the same conversion in all ways."""
     dtype = dtype_of(name)
     own = cuplug.asarray(x, device="cpu")
     yield "astype", xp.astype(own, dtype)
@@ -115,7 +115,7 @@ def test_integers(name, dtype):
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("name", NARROW)
 def test_numbers(name):
-    """Of Python, and reductions that end in a narrow float."""
+    """Python numbers, and reductions that end in a narrow float."""
     dtype = dtype_of(name)
     most = neighbours(name)[-1]
     for x in near_ties(name)[::37].tolist():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels and functions are given: held against their parameters, and worked out."""
+"""Arguments of kernels and functions: compared with their parameters, and computed."""
 
 import re
 
@@ -41,7 +41,7 @@ def test_many_parameters():
 
 
 def plan(text, signature="f(x: float32[n], s: float, k: int) -> y: float32[n]", **changes):
-    """Return what the parameters of a kernel are given, as NVRTC sees it."""
+    """Return the arguments for a kernel's parameters, as NVRTC reads them."""
     try:
         jit.nvrtc.find()
     except cuplug.CompileError:
@@ -90,7 +90,7 @@ def test_functions_get_the_call_as_it_is(given):
         on_host(text, arguments="x, y, s, k, n, call")(np.ones(3, np.float32), 1.5, 2)
 
 
-# Parameters for x, y, s, k and n, and what is said of them, of a kernel and of a function.
+# Parameters for x, y, s, k and n, and the messages for a kernel and for a function.
 WRONG_PARAMETERS = {
     "const float *x, float *y, float s, int k": "arguments: got 5, expected 4 as f has parameters",
     "float x, float *y, float s, int k, int n": "x: got float in f, expected const float *",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise operators whose code reads arrays at any index, or takes no array at all."""
+"""Element-wise operators whose code reads arrays at any index, or has no array arguments."""
 
 import re
 
@@ -17,7 +17,7 @@ TAKE_TEXT = "0 <= k && k < n ? x[k] : 0"
 
 
 def on_host(x, device):
-    """Return an output that no array stood beside: on a GPU it is cuplug's own."""
+    """Return an output of a call without arrays: on a GPU, it is a cuplug array."""
     if device == "cpu":
         return x
     assert str(x.device) == "cuda:0"
@@ -97,7 +97,7 @@ def test_sizes_of_dimensions_and_indices_in_indices(backend):
 
 
 def test_a_call_in_parts():
-    """Arrays that are read as a whole go with every part."""
+    """Arrays that are read at any index are passed complete with every part."""
     take = cuplug.elementwise(TAKE, TAKE_TEXT)
     shift = cuplug.elementwise(
         "shift(x: T[...], by: T[n], y: T[...]) -> T[...]", "x + by[n - 1] * y"

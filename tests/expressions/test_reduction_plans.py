@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions of all shapes that GPUs go about in ways of their own: rows and columns, few and many,
-that begin and end anywhere, and elements of all widths."""
+"""Reductions of all shapes for which GPUs have separate algorithms: rows and columns, few and many,
+with any start and end, and elements of all widths."""
 
 import itertools
 
@@ -25,21 +25,21 @@ OF_EACH_DTYPE = [(307, 1001), (40_001, 3), (3, 40_001), (4, 70_000)]
 
 
 def numbers(shape, dtype, seed=0):
-    """Whole numbers whose sums are exact, most of them 0."""
+    """Return whole numbers whose sums are exact, most of them 0."""
     random = np.random.default_rng(seed)
     x = random.integers(0, 2, shape) * (random.random(shape) < 0.02)
     return x.astype(dtype)
 
 
 def views(x):
-    """Return it, and parts of it that lie otherwise."""
+    """Return x, and parts of it with other layouts."""
     yield x
     yield x[1:] if x.ndim == 1 else x[1:, 1:]
     yield x[..., :-2]
 
 
 def check_sums(backend, x):
-    """Sum all parts of it along each axis; integers in 64 bits."""
+    """Sum all parts of x along each axis; integers in 64 bits."""
     is_whole = x.dtype.kind in "biu"
     for v, moved in zip(views(x), views(backend.put(x)), strict=True):
         for axis in (None, *range(v.ndim)):
@@ -186,7 +186,7 @@ def test_ways_on_the_emulated_gpu(run_emulated, checks):
 
 @pytest.mark.parametrize(("driver", "n"), [("12020", 0), ("12030", 2)])
 def test_kernels_may_begin_while_the_one_ahead_runs(run_emulated, tmp_path, driver, n):
-    """Where graphs can hold such launches."""
+    """Such launches are tested if graphs support them."""
     log = str(tmp_path / "log")
     text = EMULATED + PROGRAMMATIC % n
     run_emulated(text, FAKE_CUDA_LOG=log, FAKE_CUDA_DRIVER_VERSION=driver)

@@ -60,7 +60,7 @@ def test_complex_numbers(n):
 @pytest.mark.parametrize("name", ["sum", "prod"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_values_that_no_order_changes(name, dtype):
-    """Infinities, NaNs and zeros of the elements themselves, and results beyond the range."""
+    """Elements that are infinite, NaN or zero, and results beyond the range."""
     special = [np.inf, -np.inf, np.nan, 0.0, -0.0, np.finfo(dtype).max, 3.0, -np.finfo(dtype).tiny]
     for first in special:
         for second in special:
@@ -107,7 +107,7 @@ def test_products_are_those_of_the_exact_numbers(numbers):
 
 @pytest.mark.slow
 def test_reductions_of_other_texts():
-    """What is made of elements and of the result is that of the reduction."""
+    """Conversions of elements and of the result belong to the reduction."""
     scaled = cuplug.reduction(
         "scaled(x: T, y: T, by: float64 = 1) -> T",
         map="x * y * by",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The texts of reductions and scans: what they may not be, and what is said of it."""
+"""The texts of reductions and scans: rejected ones, and their messages."""
 
 import re
 

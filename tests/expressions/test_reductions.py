@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions from expression_values, against NumPy."""
+"""Reductions from expressions, compared with NumPy."""
 
 import itertools
 import pickle
@@ -137,7 +137,7 @@ def test_complex_numbers(backend, dtype):
     "shape", [(100_003,), (2, 40_000), (40_000, 2), (300, 401), (5000, 12), (3, 2000, 40)], ids=str
 )
 def test_many_elements(backend, shape):
-    """In parts where outputs are few."""
+    """Few outputs are computed in parts."""
     x = values(shape, "float32")
     for axis in (None, 0, x.ndim - 1, tuple(range(x.ndim - 1))):
         got = backend.take(TOTAL(backend.put(x), axis=axis, **backend.keywords))
@@ -308,7 +308,7 @@ def test_any_and_all(shape, dtype):
 
 @pytest.mark.parametrize("n_late", [0, 1, 3])
 def test_rows_that_are_decided_by_their_first_elements(n_late):
-    """All of them, or some by their last element alone."""
+    """All rows are decided, or some only by their last element."""
     some = cuplug.reduction("some(x: T) -> bool", map="x != 0", reduce="a || b", identity="0")
     x = np.zeros((6, 40_000), np.int8)
     x[: 6 - n_late, 3] = x[1 : 1 + n_late, -1] = x[6 - n_late : 5, -1] = 1
@@ -318,7 +318,7 @@ def test_rows_that_are_decided_by_their_first_elements(n_late):
 
 @pytest.mark.parametrize("dtype", ["float64", "int8"])
 def test_columns_of_which_some_need_not_be_read_to_the_end(dtype):
-    """So many that each thread has some of them, and a part of their elements."""
+    """There are enough for each thread to have several, and a part of their elements."""
     some = cuplug.reduction("some(x: T) -> bool", map="x != 0", reduce="a || b", identity="0")
     row = (np.arange(33_797) // 1500 % 3 == 0).astype(dtype)
     x = np.broadcast_to(row, (1000, row.size))
@@ -327,7 +327,7 @@ def test_columns_of_which_some_need_not_be_read_to_the_end(dtype):
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_what_does_not_matter_is_not_read(axis):
-    """A division without a result would say that it was."""
+    """A division by zero would show that it was read."""
     some = cuplug.reduction("some(x: T) -> bool", map="100 / x", reduce="a || b")
     least = cuplug.reduction("least(x: T) -> T", map="100 / x", reduce="min(a, b)", stop="a <= 10")
     x = np.full((2000, 16), 1000, np.int32)

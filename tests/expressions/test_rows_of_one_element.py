@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of large arrays and of others that stand still along each row: the code takes one
-element of these for a row."""
+"""Expressions of large arrays and of others that are constant along each row: the code reads one
+element of these for each row."""
 
 import itertools
 

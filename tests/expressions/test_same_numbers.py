@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What expressions make of numbers where C leaves it open: the same on the CPU and on the GPU, and
-as NumPy has it, where it has an answer."""
+"""Operations that C leaves undefined: results are the same on the CPU and on the GPU, and
+equal NumPy's if NumPy defines them."""
 
 import itertools
 import math
@@ -27,7 +27,7 @@ def limits(dtype):
 
 
 def of_float(x, dtype):
-    """Return a float as an integer: to zero, then between the limits; NaN is 0."""
+    """Return a float as an integer: truncated to zero, then clamped to the limits; NaN is 0."""
     low, high = limits(dtype)
     if math.isnan(x):
         return 0
@@ -52,7 +52,7 @@ def test_floats_that_become_integers(given_dtype, side):
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("dtype", ["int32", "uint64"])
 def test_reductions_of_floats_that_become_integers(dtype, side):
-    """What `map` gives is the accumulator's, of 64 bits; that becomes the output's."""
+    """The result of `map` becomes a 64-bit accumulator, which becomes the output's dtype."""
     x = np.array([[1.5, -2.5], [3e9, 2.0], [-1e30, 0], [1e30, 0], [np.nan, 1]])
     total = cuplug.reduction(
         f"total(x: float64[...]) -> {dtype}[...]", map="x", reduce="a + b", identity="0"
@@ -100,7 +100,7 @@ def test_negative_powers_of_integers():
 
 @pytest.mark.parametrize("side", SIDES[1:])
 def test_negative_powers_on_a_gpu(side):
-    """They are the number, rounded to zero, and 0 where there is none."""
+    """They are the number, rounded to zero, and 0 if it does not exist."""
     f = cuplug.elementwise("f(x: T, y: T) -> T", "pow(x, y)")
     for dtype in SIGNED:
         x = np.array([1, -1, -1, 2, -2, 10, 0, 3], dtype)
@@ -221,7 +221,7 @@ def remainder(a, b):
 
 
 def expressions(is_integer, wraps):
-    """Draw text that is C and Python alike; CUDA compares signed sums as if they did not wrap."""
+    """Draw text that is valid C and Python; CUDA compares signed sums as if they did not wrap."""
     leaves = st.sampled_from(["x", "y", "K(3)", "K(7)"])
     binary = (["+", "-", "*"] if wraps else []) + (["&", "|", "^"] if is_integer else [])
     calls = ["min", "max"] + (["divide", "rest"] if is_integer else [])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scans from expression_values, against NumPy."""
+"""Scans from expressions, compared with NumPy."""
 
 import pickle
 
@@ -57,7 +57,7 @@ def test_dtypes(backend, dtype):
 @pytest.mark.sanitizer
 @pytest.mark.parametrize("shape", [(50,), (3, 40_000), (40_000, 3), (2500, 30)], ids=str)
 def test_order(backend, shape):
-    """What is put together need not commute; numbers are those along the axis."""
+    """Combinations need not commute; element numbers count along the axis."""
     m, c = values(shape, "int64") % 3 + 1, values(shape, "int64", 1)
     x = values(shape, "float32")
     for axis in range(len(shape)):

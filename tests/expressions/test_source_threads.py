@@ -27,14 +27,14 @@ for shape in [(1_000_003,), (1000, 1025), (70_001, 3), (200, 5000), (65, 40_000)
 
 @pytest.mark.slow
 def test_results_do_not_depend_on_threads(run_python):
-    """Whether arrays are cut along what is reduced, along what is kept, or both."""
+    """Arrays are split along reduced dimensions, along kept ones, or both."""
     found = [run_python(SUMS, env={"OMP_NUM_THREADS": n}) for n in ("1", "2", "5")]
     assert not any(done.returncode for done in found), [done.stderr for done in found]
     assert found[0].stdout == found[1].stdout == found[2].stdout
 
 
 def test_forked_children_have_threads_of_their_own(run_python):
-    """After the parent's threads have run: those are not there, and nothing waits for them."""
+    """After the parent's threads have run, children do not have them and do not wait for them."""
     done = run_python(
         """
 import os, numpy as np, cuplug
@@ -100,7 +100,7 @@ def test_generated_code_needs_no_library_of_threads(tmp_path, monkeypatch):
 
 @pytest.mark.uninstrumented
 def test_a_thread_without_memory_for_a_reduction(run_python):
-    """The first one of a thread asks for some."""
+    """The first reduction on a thread allocates some."""
     done = run_python(
         """
 import resource, threading

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions in expressions on the CPU: how exact they are, and the same bits for an element
-wherever it lies."""
+"""Functions in expressions on the CPU: their accuracy, and the same bits for an element at any
+position."""
 
 import math
 import platform
@@ -38,7 +38,7 @@ def every(names) -> cuplug.Operator:
 
 
 def points(dtype, n=1500):
-    """Return numbers of all sizes, and those where functions change their way."""
+    """Return numbers of all sizes, and numbers at which functions change their algorithm."""
     info, random = np.finfo(dtype), np.random.default_rng(5)
     bits = np.dtype(f"u{np.dtype(dtype).itemsize}")
     patterns = random.integers(0, np.iinfo(bits).max, n, bits, endpoint=True).view(dtype)
@@ -51,7 +51,7 @@ def points(dtype, n=1500):
 
 
 def assert_near(found, exact, dtype, name):
-    """Compare with values of a wider dtype: within some units, and special values as they are."""
+    """Compare with values of a wider dtype, within some units; special values must be equal."""
     with np.errstate(all="ignore"):
         wanted = exact.astype(dtype)
         spacing = np.spacing(np.abs(np.where(np.isfinite(wanted), wanted, 1)))
@@ -82,7 +82,7 @@ def test_functions_of_any_float64_are_exact_to_one_unit(numbers):
 
 
 def test_functions_of_float64_near_their_zeros_and_steps():
-    """Where pi has to have many digits, exp is subnormal, or cos is 1."""
+    """Numbers for which pi needs many digits, exp is subnormal, or cos is 1."""
     turns = np.arange(1, 200_000) * (np.pi / 2)
     near = [np.nextafter(turns, end) for end in (-np.inf, turns, np.inf)]
     far = [turns[:99] * 2.0**k for k in (12, 13, 14, 300, 900)]  # about 2**30, and beyond
@@ -172,7 +172,7 @@ def test_an_element_has_the_same_bits_wherever_it_lies(of, dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_bits_do_not_depend_on_threads_or_sizes(run_python, dtype):
-    """Nor on whether a result is stored past the caches, as one of 32 MiB is."""
+    """Nor on whether a result bypasses the caches, as one of 32 MiB does."""
     done = run_python(
         f"""
 import numpy as np, cuplug
@@ -200,7 +200,7 @@ def test_complex_products_have_the_same_bits_wherever_they_lie(dtype):
 
 
 def test_what_fills_a_group_up_is_like_the_last_element():
-    """Nothing is computed of values that are not there, as a division by them."""
+    """Nothing is computed from absent values, such as a division by them."""
     share = cuplug.elementwise(
         "share(x: int64, n_left: int64) -> float64", "exp(0.0) * (x / n_left)"
     )

@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops and how they are cut: divisors, the walk that a layout gets, packs of each line. */
+/* Loops and their division: divisors, the walk for a layout, packs of each line. */
 #include "check.h"
 
 #include <cuplug/walk.h>
@@ -60,13 +60,13 @@ static cuplug_walk_kind walk(const int64_t sizes[2], const int64_t in[2], const 
 static void check_walks(void) {
   CHECK(walk(S(6, 10), S(10, 1), NULL, 0, 4) == CUPLUG_WALK_PACKS && cut.n_items == 15);
   CHECK(walk(S(6, 10), S(1, 6), S(1, 6), 0, 4) == CUPLUG_WALK_PACKS && loop.ndim == 0);
-  /* misaligned: packs are those of the output */
+  /* misaligned: packs begin at the output's */
   CHECK(walk(S(6, 10), NULL, NULL, 1, 0) == CUPLUG_WALK_LINES && cut.n_items == 15 && !cut.lead);
   CHECK(walk(S(6, 10), NULL, NULL, 1, 3) == CUPLUG_WALK_LINES && cut.n_items == 16);
   CHECK(cut.lead == 3 && cut.line == 60 && !cut.items.size && cut.near == 3);
   /* too few for a pack: nothing is loaded at once */
   CHECK(walk(S(1, 3), NULL, NULL, 1, 3) == CUPLUG_WALK_PACKS && cut.n_items == 0);
-  /* rows cut from a matrix: one line where the output has no gaps, else a line for each */
+  /* rows of a matrix: one line if the output has no gaps, else a line for each */
   CHECK(walk(S(6, 10), S(12, 1), NULL, 0, 0) == CUPLUG_WALK_LINES && cut.line == 60);
   CHECK(walk(S(6, 10), S(12, 1), S(13, 1), 0, 0) == CUPLUG_WALK_LINES && cut.line == 10);
   CHECK(cut.items.size == 4 && cut.n_items == 24);

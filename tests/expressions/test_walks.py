@@ -94,7 +94,7 @@ number = cuplug.elementwise("number(x: T) -> int64", "i * 8 + (int64_t)x")
 
 
 def test_emulated(run_emulated):
-    """Shapes with tiles that are whole and not, and those for which there are none."""
+    """Shapes with complete and incomplete tiles, and shapes without tiles."""
     run_emulated(
         WAYS
         + EMULATED
@@ -141,7 +141,7 @@ def test_emulated_large_tiles(run_emulated):
 
 
 def test_emulated_numbers(run_emulated):
-    """Code that counts elements meets them in C order."""
+    """Code that counts elements iterates over them in C order."""
     run_emulated(
         WAYS
         + EMULATED
@@ -291,7 +291,7 @@ def test_more_elements_than_32_bits_number():
 
 
 def test_rows_that_take_strides_on_cuda_copy_on_the_host():
-    """What takes strides on a GPU alone is given arrays in order on the host."""
+    """Overloads that take strides only on a GPU receive contiguous arrays on the host."""
     from cuplug.ops import relu
 
     x = np.arange(-30, 30, dtype=dtype_of("float32")).reshape(6, 10)
@@ -301,7 +301,7 @@ def test_rows_that_take_strides_on_cuda_copy_on_the_host():
         relu(x.T, out=out)
 
 
-# What takes long, or stores less than it loads, has two packs for each thread of large arrays.
+# Slow operators, and ones with fewer stores than loads, use two packs per thread if large.
 PACKS = """
 power = cuplug.elementwise("power(x: T) -> T", "pow(x, (T)1.5)")
 tenths = cuplug.elementwise("tenths(x: T) -> int8", "(int8_t)(x * 10)")

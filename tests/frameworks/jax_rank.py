@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process of two: an operator on an array that JAX shards over both. Arguments: port, rank."""
+"""One of two processes that run an operator on an array sharded by JAX. Arguments: port, rank."""
 
 import sys
 
@@ -19,7 +19,7 @@ x = jax.make_array_from_callback(X.shape, NamedSharding(mesh, places), lambda at
 
 
 def local(x):
-    """Compute on the columns of a process, and the sum of all."""
+    """Compute on the columns of a process, and sum over all."""
     y = relu(gather(x, np.array([3, 0])))
     return y, jax.lax.psum(y.sum(), "columns")
 

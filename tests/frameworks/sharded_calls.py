@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by torchrun: calls of stock operators on DTensors, sharded in each way, and on tensors.
+"""Program for torchrun: calls of stock operators on DTensors, sharded in each way, and on tensors.
 
-Prints a line for each operator: its name, and in how many calls an output stayed sharded.
+It prints a line for each operator: its name, and the number of calls with a sharded output.
 """
 
 import itertools
@@ -22,7 +22,7 @@ def is_sharded(x):
 
 
 def check(mesh, call, sample):
-    """Compare the results of a call; return in how many placements one of them is sharded."""
+    """Compare the results of a call; return the number of placements with a sharded result."""
     wanted = tree_leaves(call(*sample))
     ways = [
         [Replicate(), *map(Shard, range(x.ndim))] if isinstance(x, torch.Tensor) else [None]
@@ -42,7 +42,7 @@ def check(mesh, call, sample):
 
 
 def main():
-    """Check the operators that are named."""
+    """Check the operators that the arguments name."""
     dist.init_process_group("gloo")
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     for name in sys.argv[1:]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SciPy and scikit-learn compute with cuplug's arrays, by functions of the array API standard."""
+"""SciPy and scikit-learn compute with cuplug arrays, by functions of the array API standard."""
 
 import textwrap
 from importlib.util import find_spec

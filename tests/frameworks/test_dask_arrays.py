@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators on dask arrays: every result is compared with that of one call on the whole array."""
+"""Operators on dask arrays: every result equals the result of one call on the whole array."""
 
 import pickle
 import re
@@ -37,7 +37,7 @@ CUT = da.from_array(X, chunks=(2, 3))
 
 
 def assert_like(result, expected):
-    """Assert that a dask array tells of itself what comes of it, and is right."""
+    """Assert that a dask array's value is correct, and that its metadata matches."""
     assert isinstance(result, da.Array)
     computed = result.compute()
     assert (result.dtype, result.ndim) == (computed.dtype, computed.ndim)
@@ -45,7 +45,7 @@ def assert_like(result, expected):
     assert_same(np.asarray(computed), np.asarray(expected))
 
 
-# ---- What is cut ---------------------------------------------------------------------------------
+# ---- Split arrays --------------------------------------------------------------------------------
 
 
 def test_loop_dimensions_are_cut():
@@ -62,7 +62,7 @@ def test_arrays_are_broadcast_and_cut_alike():
 
 
 def cut_as_told(operator, arguments):
-    """Call an operator; join the blocks that it says must be joined."""
+    """Call an operator; join the blocks that its error names."""
     while True:
         try:
             return operator(**arguments)
@@ -355,7 +355,7 @@ def test_blocks_stay_on_a_gpu(run_fake):
 
 @pytest.mark.slow
 def test_arrays_go_where_the_blocks_are(run_fake):
-    """Those that were given with the call; a dask array of NumPy's blocks stays where it is."""
+    """Arrays of the call move; a dask array of NumPy blocks does not."""
     run_fake("""
         import dask.array as da, pytest
         def picked(index):

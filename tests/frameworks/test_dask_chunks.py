@@ -56,7 +56,7 @@ DTYPES = ["int8", "uint16", "float16", "float32", "float64"]
 
 
 def compare(operator, x, split, **keywords):
-    """Compare each output of a call in chunks with that of the whole array."""
+    """Compare each output of a call in chunks with the output for the whole array."""
     seen, expected = operator(split, **keywords), operator(x, **keywords)
     if not isinstance(expected, tuple):
         seen, expected = (seen,), (expected,)

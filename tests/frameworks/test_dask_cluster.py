@@ -16,7 +16,7 @@ da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 import cuplug.dask  # noqa: E402
 
-# What a cluster warns of is not ours.
+# Warnings of a cluster are not cuplug's.
 pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("default")]
 X = np.random.default_rng(5).normal(size=(6, 8)).astype("float32")
 CUT = da.from_array(X, chunks=(2, 4))
@@ -73,7 +73,7 @@ def test_results(client):
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_blocks_of_cuplug_move(client, device):
-    """Between workers, where an array is cut anew, and to the client."""
+    """Between workers, if an array is split again, and to the client."""
     own = CUT.map_blocks(cuplug.asarray, device=device, dtype=X.dtype, meta=X[:0, :0])
     kept = client.persist(relu(own))
     whole = relu(kept.rechunk((6, 8))).compute()
@@ -113,7 +113,7 @@ def test_a_worker_without_the_plugin_names_it(client, tmp_path):
 
 @pytest.mark.parametrize("other", [False, True])
 def test_an_operator_that_is_sent_ends_no_worker(client, search_path, tmp_path, other):
-    """The task fails, as any other, and the workers go on."""
+    """The task fails like any other, and the workers continue."""
     name = f"sent{other:d}"
     mine = named_plugin(tmp_path / f"lib{name}.so", name, VERSION=quoted("1.0"))
     if other:
@@ -197,7 +197,7 @@ def test_what_is_brought_obeys_the_rules_of_who_may_write(tmp_path):
 
 
 def test_a_file_travels_once_for_workers_of_one_cache(client, tmp_path):
-    """The others read it there; how far it is, and how fast, are events."""
+    """The others read it there; progress and speed are reported as events."""
     file = named_plugin(tmp_path / "libweighty.so", "weighty")
     with file.open("ab") as end:
         end.write(bytes(9 << 20))  # three messages

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How files of plugins spread from a scheduler to its workers, without a cluster."""
+"""The distribution of plugin files from a scheduler to its workers, without a cluster."""
 
 import asyncio
 import hashlib
@@ -19,7 +19,7 @@ DATA = bytes(range(256)) * (PART_BYTES // 256) + b"end"
 
 @pytest.fixture
 def scheduler():
-    """Return what is used of a scheduler, with 40 workers."""
+    """Return a replacement for a scheduler, with 40 workers."""
     plugins, workers = {}, {f"w{k}": None for k in range(40)}
     found = SimpleNamespace(address="s", workers=workers, plugins=plugins, handlers={})
     found.add_plugin = lambda plugin: plugins.update({plugin.name: plugin})
@@ -38,7 +38,7 @@ def test_a_file_is_kept_once_and_read_in_parts(scheduler):
 
 
 def test_workers_read_from_each_other(scheduler):
-    """No source serves more than two at a time, and the scheduler few."""
+    """No source serves more than two at a time, and the scheduler serves few in all."""
     distribution = Distribution.of(scheduler)
     digest = distribution.add(DATA)
     served, busy = Counter(), Counter()
@@ -89,7 +89,7 @@ def test_workers_that_end_block_nobody(scheduler):
 
 
 class Worker:
-    """What is used of a worker, whose source has some data; the scheduler has the right ones."""
+    """A replacement for a worker. Its source has some data, the scheduler the correct data."""
 
     def __init__(self, folder, data, of_source):
         self.address, self.local_directory = "w", str(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster as of several machines: a scheduler of its own, and workers that share nothing.
+"""A cluster like one of several machines: a separate scheduler, and workers that share nothing.
 
 Each of the four workers has its own user (if root runs the tests), folder, cache and version of a
 plugin. `make cluster-test` runs this with more blocks.
@@ -36,7 +36,7 @@ N_BLOCKS = 10_000 if os.environ.get("CUPLUG_TEST_LARGE") == "1" else 200
 BLOCK_BYTES = 64 << 10
 FIRST_USER = 61_000
 SETTINGS = {
-    "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET": "0.01",  # of the limit: what is above is spilled
+    "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET": "0.01",  # of the limit: the excess is spilled
     "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL": "False",
     "DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False",
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "3",
@@ -47,7 +47,7 @@ FLAGS = ["--no-dashboard", "--host", "127.0.0.1"]
 
 
 class Machines:
-    """Processes on this machine in the roles of others; `folder` may be read by all."""
+    """Processes on this machine that represent others; all may read `folder`."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -67,7 +67,7 @@ class Machines:
         self.client.wait_for_workers(N_WORKERS, timeout=60)
 
     def prepare(self, name):
-        """Make the folder of a machine: plugins that its user finds, and what the user writes."""
+        """Create the folder of a machine: plugins for its user, and files that the user writes."""
         (self.folder / name / "plugins").mkdir(parents=True)
         (self.folder / name / "local").mkdir(mode=0o700)
         if self.has_users:
@@ -119,12 +119,12 @@ class Machines:
 
 
 def as_user(user):
-    """Return what runs a command as another user, in the same process."""
+    """Return the command prefix that runs a command as another user, in the same process."""
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
 
 
 def runs_as(user):
-    """Return whether another user can run this Python, which root may have to itself."""
+    """Return whether another user can run this Python, which only root may be able to read."""
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         return False
     command = [*as_user(user), sys.executable, "-c", "import cuplug, distributed"]
@@ -183,7 +183,7 @@ def test_users_and_caches_differ(machines, client):
 
 
 def test_versions_differ_until_one_is_brought(client, tmp_path):
-    """The tasks of workers with others fail; then workers read the file from each other."""
+    """Tasks on workers with other versions fail; then workers read the file from each other."""
     mine = named_plugin(tmp_path / "libowned.so", "owned", VERSION=quoted("2.0"))
     with mine.open("ab") as end:
         end.write(bytes(9 << 20))
@@ -216,7 +216,7 @@ def test_many_blocks(client):
 
 
 def test_arrays_are_spilled(client):
-    """Blocks of cuplug beyond a worker's memory come back from its disk."""
+    """cuplug blocks beyond a worker's memory are read back from its disk."""
     x, values = blocks(400)
     own = x.map_blocks(cuplug.asarray, dtype=x.dtype, meta=x._meta)
     kept = client.persist(relu(own))
@@ -229,7 +229,7 @@ def test_arrays_are_spilled(client):
 
 
 def test_a_worker_that_is_killed_in_a_call(machines, client, build_plugin, writable):
-    """The others compute what it held; when it is started again, it has the plugins."""
+    """The others compute its blocks; when it is started again, it has the plugins."""
     plugin = cuplug.load(build_plugin(FIXTURES / "blocks.c", "blocks"))
     client.register_plugin(cuplug.dask.Plugins([plugin]))
     x, values = blocks(20)
@@ -249,7 +249,7 @@ def test_a_worker_that_is_killed_in_a_call(machines, client, build_plugin, writa
 
 
 def test_cancelled_calls(client):
-    """What waits is dropped, and the workers go on."""
+    """Waiting tasks are dropped, and the workers continue."""
 
     def slow(x):
         time.sleep(0.2)
@@ -263,7 +263,7 @@ def test_cancelled_calls(client):
 
 
 def test_retries(client, writable):
-    """A call that fails the first times is made again, as often as told."""
+    """A call that fails at first is repeated up to the given number of times."""
 
     def unreliable(x, folder, n_failures):
         attempt = len(os.listdir(folder))
@@ -280,7 +280,7 @@ def test_retries(client, writable):
 
 
 def test_a_cluster_that_grows_and_shrinks(tmp_path):
-    """Workers that come when there is work have the plugins; then they leave."""
+    """Workers that are added for work have the plugins, and leave after it."""
     lagging = cuplug.load(named_plugin(tmp_path / "liblagging.so", "lagging")).lagging
     options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": "ERROR"}
     with (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dask arrays of cuplug's arrays: results stay cuplug's, though nobody has imported cuplug.dask."""
+"""Dask arrays of cuplug arrays: results are cuplug arrays, also without importing cuplug.dask."""
 
 import sys
 
@@ -53,7 +53,7 @@ def test_results_are_of_cuplug(run_python, device, order):
         parts = {"imports": ORDERS[order], "device": device, "function": function}
         text = PROGRAM.format(**parts)
         if name == next(iter(FUNCTIONS)):
-            done = run_python(text)  # in a process that knows nothing yet
+            done = run_python(text)  # in a process without such calls before
             assert done.returncode == 0, done.stderr
         else:
             exec(
@@ -62,7 +62,7 @@ def test_results_are_of_cuplug(run_python, device, order):
 
 
 def test_blocks_of_numpy_beside_them():
-    """As those with which dask begins a sum or fills an edge."""
+    """Such as the blocks with which dask begins a sum or fills an edge."""
     import cuplug
     import dask.array as da
 

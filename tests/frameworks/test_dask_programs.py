@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One worker for each GPU; the example on a store; what the benchmarks of clusters tell."""
+"""One worker for each GPU; the example on a store; results of the benchmarks of clusters."""
 
 import os
 import re
@@ -26,12 +26,12 @@ SCALING = ROOT / "benchmarks" / "frameworks" / "dask_scaling.py"
 SEVERAL = ROOT / "benchmarks" / "frameworks" / "several_gpus.py"
 MIB = 1 << 20
 
-# What a cluster warns of is not ours.
+# Warnings of a cluster are not cuplug's.
 pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("default")]
 
 
 def run(*command):
-    """Run a program that must succeed; return what it printed."""
+    """Run a program that must succeed; return its output."""
     done = subprocess.run(
         [sys.executable, *map(str, command)], capture_output=True, text=True, timeout=300
     )
@@ -43,14 +43,14 @@ def run(*command):
 
 
 def visible_gpus():
-    """Return what the process that this is sent to may use."""
+    """Return the GPUs that the receiving process may use."""
     import os
 
     return os.environ["CUDA_VISIBLE_DEVICES"]
 
 
 def gpu_of_a_call(x):
-    """Return how many GPUs a worker sees, and where it ran."""
+    """Return the number of a worker's GPUs, and the device on which a call ran."""
     y = relu(x, device="cuda")
     return len(cuplug.devices()), cuplug.last_call().device, y.tolist()
 
@@ -77,7 +77,7 @@ def test_each_worker_has_a_gpu_of_its_own():
 
 @pytest.mark.parametrize("n", [0, pytest.param(1, marks=pytest.mark.gpu)])
 def test_the_example_in_this_process(tmp_path, capsys, n):
-    """It compares what it writes with NumPy, on the CPU and where there are GPUs."""
+    """It compares its output with NumPy, on the CPU and on GPUs, if available."""
     pytest.importorskip("zarr")
     runpy.run_path(str(STORE))["work"](tmp_path, 3 * MIB, MIB)
     printed = capsys.readouterr().out
@@ -88,7 +88,7 @@ def test_the_example_in_this_process(tmp_path, capsys, n):
 
 @pytest.mark.slow
 def test_the_example_is_killed_and_resumed(tmp_path):
-    """The store has five times the memory of the worker, if much is run; no bit differs."""
+    """In full runs, the store has five times the memory of the worker; all bits are equal."""
     zarr = pytest.importorskip("zarr")
     megabytes, block = (2560, 16) if os.environ.get("CUPLUG_TEST_LARGE") == "1" else (40, 1)
     options = ["--gigabytes", megabytes / 1000, "--block", block, "--workers", 1, "--keep"]
@@ -125,7 +125,7 @@ def test_an_example_that_computes_something_else_is_found_out(tmp_path, monkeypa
 
 @pytest.fixture(scope="module")
 def busy_share():
-    """Return the simulation of a cluster, by what Dask takes for a task."""
+    """Return the result of the simulation of a cluster, for Dask's times per task."""
     program = runpy.run_path(str(SCHEDULER))
 
     def busy_share(n_workers, task_s, graph_s=0.0, scheduler_s=0.0, worker_s=0.0, **options):

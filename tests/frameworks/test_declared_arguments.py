@@ -76,7 +76,7 @@ def test_opcheck(torch, dtypes, host_arrays, function):
 
 
 def test_host_tensors_next_to_those_of_a_gpu(torch, host_arrays, function):
-    """Without a GPU, as tensors without elements: their devices alone decide."""
+    """Without a GPU, use tensors without elements: only their devices matter."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     sums = function(host_arrays.sums)

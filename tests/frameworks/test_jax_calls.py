@@ -14,7 +14,7 @@ from cuplug.jax import Function, gather, leaky_relu, relu, scale  # isort: skip
 
 jnp = jax.numpy
 
-RAISED = (jax.errors.JaxRuntimeError, ValueError)  # JAX makes one or the other of a refusal
+RAISED = (jax.errors.JaxRuntimeError, ValueError)  # JAX converts errors to one of these
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_in_place(device):
         x = jnp.arange(6.0)
         twice = jax.jit(lambda x: scale(x, 2.0))
         same(twice(x), 2 * x)
-        same(x, jnp.arange(6.0))  # whoever keeps an array has it as it was
+        same(x, jnp.arange(6.0))  # other references to the array have the old values
 
 
 @on_each_device

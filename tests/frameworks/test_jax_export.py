@@ -72,7 +72,7 @@ def test_broadcast_sizes_that_are_symbols():
 
 
 def test_an_operator_of_another_process(load):
-    """One that was made from source has no name by which others find it."""
+    """An operator from source has no name by which other processes find it."""
     double = Function(cuplug.elementwise("double(x: float32) -> float32", "2 * x"))
     done = load(store(double, shape(3)), "np.ones(3, 'float32')")
     assert "another process created from source" in done.stderr

@@ -55,7 +55,7 @@ cuplug.synchronize()
 
 
 def replay(run_python, tmp_path, *arguments):
-    """Run programs that XLA captures; return what it says of them."""
+    """Run programs that XLA captures; return its log."""
     code = f"import sys; sys.argv[1:] = {[str(x) for x in arguments]!r}\n{REPLAY}"
     done = run_python(code, env={"XLA_FLAGS": f"--xla_dump_to={tmp_path}"}, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is declared here of XLA's interface is what the header says that comes with JAX."""
+"""The declarations of XLA's interface equal the header in JAX."""
 
 import re
 
@@ -8,7 +8,7 @@ from jax_devices import jax
 from places import ROOT
 
 HEADER = ROOT / "runtime/jax/xla.h"
-# Ours, XLA's, and fields by both names.
+# Our names, XLA's names, and fields by both names.
 PAIRS = [
     ("extension", "Metadata_Extension", {"metadata": "metadata"}),
     ("metadata", "Metadata", {"version": "api_version", "traits": "traits"}),
@@ -62,13 +62,13 @@ PAIRS = [
 ]
 CODES = ["INVALID_ARGUMENT", "NOT_FOUND", "RESOURCE_EXHAUSTED", "OUT_OF_RANGE", "INTERNAL"]
 KINDS = ["ARRAY", "SCALAR", "STRING"]
-# XLA's names of dtypes, in the order of our table.
+# XLA's names of dtypes, in the order of cuplug's table.
 DTYPES = ["PRED", "S8", "S16", "S32", "S64", "U8", "U16", "U32", "U64", "F16", "BF16", "F32", "F64"]
 DTYPES += ["C64", "C128", "F8E4M3FN", "F8E5M2", "F8E4M3FNUZ", "F8E5M2FNUZ", "F8E8M0FNU"]
 
 
 def offsets():
-    """Yield what must hold of each structure: fields at one place, of one size."""
+    """Yield assertions for each structure: equal offsets and sizes of fields."""
     for ours, theirs, fields in PAIRS:
         for mine, other in fields.items():
             a, b = f"cuplug__xla_{ours}, {mine}", f"XLA_FFI_{theirs}, {other}"
@@ -77,7 +77,7 @@ def offsets():
 
 
 def numbers():
-    """Yield what must hold of numbers with names."""
+    """Yield assertions for named numbers."""
     for name in CODES:
         yield f"CUPLUG__XLA_{name} == (int)XLA_FFI_Error_Code_{name}"
     for name in KINDS:

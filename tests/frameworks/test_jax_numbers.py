@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python numbers in programs of JAX: with jit a call gives what it gives without."""
+"""Python numbers in JAX programs: calls return the same results with and without jit."""
 
 import cuplug
 import numpy as np

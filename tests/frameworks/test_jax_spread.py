@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that are spread over several devices: jax.shard_map, and what XLA cuts by itself."""
+"""Arrays that are sharded over several devices: jax.shard_map, and automatic sharding by XLA."""
 
 import os
 import re
@@ -24,7 +24,7 @@ MOVES = ("all-gather", "all-to-all", "collective-permute", "all-reduce")
     params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu(n=2))],
 )
 def devices(request):
-    """Return as many devices of a kind as there are, an even number."""
+    """Return the available devices of a kind, an even number."""
     found = jax.devices(request.param)
     with on(request.param):
         yield found[: len(found) // 2 * 2]
@@ -44,12 +44,12 @@ def mesh_of(devices, shape=(-1,), names=("i",), kind=AUTO):
 
 
 def spread(x, mesh, *axes):
-    """Return an array spread over axes of a mesh."""
+    """Return an array sharded over axes of a mesh."""
     return jax.device_put(x, jax.sharding.NamedSharding(mesh, P(*axes)))
 
 
 def check(function, arguments, wanted, *axes):
-    """Run a program, and say that nothing is moved between devices; compare where its result is."""
+    """Run a program, check that devices exchange no data, and compare the result's sharding."""
     program = jax.jit(function)
     text = program.lower(*arguments).compile().as_text()
     assert not [move for move in MOVES if move in text], text
@@ -87,7 +87,7 @@ def test_gradients_under_shard_map(devices):
 
 
 def test_gradients_of_an_array_that_all_devices_have(build_plugin):
-    """Each device has a part of it: they are added up."""
+    """Each device has a part of the gradient, and the parts are added."""
     file = build_plugin(FIXTURES / "gradients.c", "gradients")
     weigh = Function(cuplug.load(file).weigh)
     mesh = mesh_of(jax.devices("cpu"))
@@ -156,7 +156,7 @@ def test_broadcasting_by_copies(functions):
 
 @pytest.mark.parametrize("kind", [AUTO, EXPLICIT], ids=["auto", "explicit"])
 def test_dimensions_that_are_independent(devices, kind):
-    """The indices of gather and the elements of its rows, but not the rows."""
+    """The indices of gather and the elements of its rows may be sharded, but not the rows."""
     mesh = mesh_of(devices, kind=kind)
     x, i = jnp.arange(128.0).reshape(8, 16), jnp.arange(16) % 4
     with jax.set_mesh(mesh):

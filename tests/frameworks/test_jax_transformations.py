@@ -131,7 +131,7 @@ def test_one_call_along_independent_dimensions(device):
 
 @on_each_device
 def test_no_such_dimensions(device):
-    """There is a call for each element."""
+    """A call is made for each element."""
     with on(device):
         x, i = points(3, 4, 2), jnp.array([[0, 2], [1, 1], [3, 0]])
         seen, wanted = (jax.jit(jax.vmap(f))(x, i) for f in (gather, lambda x, i: x[i]))

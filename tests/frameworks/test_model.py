@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transformer of examples/model: the same numbers as with PyTorch's own operators."""
+"""The transformer of examples/model computes the same numbers as with PyTorch operators."""
 
 import importlib
 import re
@@ -28,7 +28,7 @@ with_backends = pytest.mark.parametrize(
     ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)],
 )
 VERSION = tuple(int(x) for x in torch.__version__.split(".")[:2])
-# As they are before other tests load plugins that have operators of these names.
+# Found before other tests load plugins that have operators of these names.
 NAMES = ["cross_entropy", "gather", "rms_norm", "rotary", "silu_and_mul"]
 STOCK = {name: getattr(cuplug.ops, name) for name in NAMES}
 OF_TORCH = {name: getattr(cuplug.torch, name) for name in NAMES}
@@ -54,7 +54,7 @@ def example(monkeypatch):
 
 @pytest.fixture
 def both(example):
-    """Return cuplug's operators and PyTorch's."""
+    """Return the operators of cuplug and PyTorch."""
     module = example["operators"]
     return module.of_cuplug(), module.of_torch()
 
@@ -99,7 +99,7 @@ def test_inductor_rotates_the_product_in_place(example, both):
     assert {*rotated} <= {*products}
 
 
-INPUTS = {  # shapes of what has a gradient, then other arguments
+INPUTS = {  # shapes of arguments with a gradient, then other arguments
     "embed": ([(5, 3)], (torch.tensor([[0, 4], [4, 4]]),)),
     "rms_norm": ([(2, 3, 40), (40,)], ()),
     "silu_and_mul": ([(2, 5, 48)], ()),
@@ -201,7 +201,7 @@ def test_programs(example, monkeypatch, tmp_path, capsys, device):
 
 @pytest.fixture
 def in_jax(example, monkeypatch):
-    """Return a model of PyTorch, its loss function in JAX, its weights there, and tokens."""
+    """Return a PyTorch model, its loss function in JAX, its weights there, and tokens."""
     pytest.importorskip("jax")
     import cuplug.jax
 

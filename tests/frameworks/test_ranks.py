@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from places import ROOT
 
-# What each operator's samples can be sharded by, and one that needs its arrays whole.
+# The possible shardings of each operator's samples, and an operator that needs complete arrays.
 SHARDED = {"relu": 4, "gather": 4, "softmax": 1, "layer_norm": 4, "cross_entropy": 4, "sort": 1}
 SHARDED |= {"relu_backward": 3, "take_along_axis": 5, "scatter_add": 19, "join": 0, "repeat": 0}
 
@@ -69,5 +69,5 @@ def test_an_array_that_jax_shards_over_processes(monkeypatch):
     program = Path(__file__).with_name("jax_rank.py")
     commands = [[sys.executable, program, str(port), str(rank)] for rank in (0, 1)]
     ranks = [subprocess.Popen(x, stdout=subprocess.PIPE, text=True) for x in commands]
-    found = [rank.communicate()[0].splitlines() for rank in ranks]  # and what Gloo prints
+    found = [rank.communicate()[0].splitlines() for rank in ranks]  # and Gloo's output
     assert all(f"rank {k}: (2, 3) of (2, 6), 51.0" in found[k] for k in (0, 1)), found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators and arrays in the tasks and actors of Ray, as docs/frameworks.md has them."""
+"""Operators and arrays in Ray tasks and actors, as in docs/frameworks.md."""
 
 import os
 
@@ -18,7 +18,7 @@ X = np.arange(-3.0, 3.0)
 
 @pytest.fixture(scope="module")
 def call():
-    """Return a task that calls what it is given."""
+    """Return a task that calls its argument."""
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
     ray.init(num_cpus=2, **quiet)
     yield ray.remote(lambda function, *arguments: function(*arguments))
@@ -64,7 +64,7 @@ def test_actors_have_state(call):
 
 
 def test_a_runtime_environment_names_folders_of_plugins(call, tmp_path):
-    """Without it the task fails, and its worker goes on."""
+    """Without it, the task fails, and its worker continues."""
     lacking = cuplug.load(named_plugin(tmp_path / "liblacking.so", "lacking")).lacking
     worker = ray.get(call.remote(os.getpid))
     with pytest.raises(cuplug.PluginError, match=r"lacking\.lacking: got no such plugin"):

@@ -61,7 +61,7 @@ CUPLUG_PLUGIN(%s, "1.0.0");
 
 @pytest.fixture(scope="module")
 def folder(once):
-    """Compile the example; return where it is."""
+    """Compile the example; return its folder."""
     source = ROOT / "examples" / "typed" / "callbacks.pyx"
     return once("scipy_callbacks", lambda folder: compile_module(source, folder))
 
@@ -90,7 +90,7 @@ def test_errors_arrive(folder, build_plugin):
 
 
 def test_addresses_have_the_names_that_scipy_reads(folder):
-    """What LowLevelCallable does, without SciPy."""
+    """The same checks as LowLevelCallable, without SciPy."""
     found = run(folder, "import callbacks\nprint(callbacks.__pyx_capi__)")
     assert '"double (double, void *)"' in found
     assert '"int (double *, intptr_t, double *, void *)"' in found

@@ -25,7 +25,7 @@ TABLE = cuplug.elementwise("split_table(x: T[...], w: T[k]) -> T[...]", "x * w[k
 TOTAL = cuplug.reduction("split_total(x: T) -> T", reduce="a + b", identity="0")
 FIRST = cuplug.reduction("split_first(x: T) -> int64", choose="b > a", post="i")
 RUNNING = cuplug.scan("split_running(x: T) -> T", reduce="a + b", identity="0")
-# Elements of a block do not have the number that they have in the array.
+# Elements have other numbers in a block than in the array.
 NUMBERED = cuplug.reduction("split_numbered(x: T) -> T", map="x * i", reduce="a + b")
 NUMBERED_SCAN = cuplug.scan("split_numbered_scan(x: T) -> T", map="x * i", reduce="a + b")
 W = np.array([3.0, 5.0])
@@ -75,7 +75,7 @@ MADE = {"reduction": reduction_of, "scan": scan_of, "choice": choice_of}
 
 
 def kind_of(data, kind, ndim):
-    """Return what computes a kind, and NumPy's counterpart."""
+    """Return the function for a kind, and its NumPy counterpart."""
     return KINDS[kind] if kind in KINDS else MADE[kind](data.draw, ndim)
 
 
@@ -264,7 +264,7 @@ def test_torch_vmap(kind, data):
     np.testing.assert_allclose(seen.numpy(), np.stack([wanted(y) for y in np.moveaxis(x, at, 0)]))
 
 
-# Without those whose outputs have 64 bits, which JAX has not by default.
+# Without operators with 64-bit outputs, which JAX does not support by default.
 @pytest.mark.parametrize(
     "kind", ["size(x)", "size(x, -1)", "elements", "a table", "reduction", "scan"]
 )
@@ -286,7 +286,7 @@ def test_jax_vmap(kind, data):
 
 
 def batched(data, kind, ndim):
-    """Return the operator of a kind, its keywords, and NumPy's counterpart."""
+    """Return the operator of a kind, its keywords, and its NumPy counterpart."""
     if kind in KINDS:
         function, wanted = KINDS[kind]
         return (TABLE if kind == "a table" else function), {}, wanted
@@ -303,7 +303,7 @@ def batched(data, kind, ndim):
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_torch_vmap_over_any_dimensions(data):
-    """Also of operators that are called once for the batch, arrays of other ranks beside it."""
+    """Also for operators that are called once for the batch, with arrays of other ranks."""
     torch = pytest.importorskip("torch")
     import cuplug.torch
 
@@ -331,7 +331,7 @@ def test_torch_vmap_over_any_dimensions(data):
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", [[0], [-1], [0, 1], []])
 def test_shapes_of_reductions_with_symbols(axis, keepdims):
-    """Where the core cannot be asked: in traced programs of PyTorch and JAX."""
+    """In traced programs of PyTorch and JAX, where the core cannot compute them."""
     torch = pytest.importorskip("torch")
     import cuplug.torch
     from torch.fx.experimental.proxy_tensor import make_fx

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels without Python: what they take, what they leave to Python, what they throw."""
+"""Kernels without Python: supported calls, calls that need Python, and errors."""
 
 import gc
 import resource
@@ -36,7 +36,7 @@ def test_all_of_pytorch_that_they_need_is_there():
 @needs_kernels
 @on_each_device
 def test_no_python_runs(device):
-    """The functions in Python of a registration would show in a trace of calls."""
+    """The Python functions of a registration would appear in a trace of calls."""
     seen = []
     x, index = torch.randn(4, 3, device=device), torch.tensor([1], device=device)
     relu(x), gather(x, index, "wrap", 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators as those of PyTorch: schemas, calls, errors, vmap."""
+"""Operators in PyTorch: schemas, calls, errors, vmap."""
 
 import inspect
 import threading
@@ -54,15 +54,15 @@ def language(build_plugin):
             ["f(xs: T[n][], axes: int[] = None, w: float[] = None) -> T[n] where T: any"],
             ["(Tensor[] xs, SymInt[1]? axes=None, float[]? w=None) -> Tensor"],
         ),
-        (  # a name that torch.compile has for itself, where it makes calls by name
+        (  # a name that torch.compile reserves in calls by name
             ["f(inout x: float32[n], mode: 'a' | 'b' = 'a')"],
             ['(Tensor(a!) x, str mode_="a") -> ()'],
         ),
-        (  # what cannot be spelled, and Python's words
+        (  # names that are impossible, and Python's keywords
             ["f(lambda: float32[n], s: str = '\\', a: uint8 = 3)"],
             ["(Tensor lambda_, str? s=None, SymInt a=3) -> ()"],
         ),
-        (  # rows that differ by what may be left out are one; others are one each
+        (  # overloads that differ only in optional arguments are one; others are separate
             [
                 "f(x: T[n], k: int = 1) -> T[n] where T: any",
                 "f(x: T[n], k: int = 2, y: T[n] = None) -> T[n] where T: any",
@@ -312,7 +312,7 @@ def test_vmap_aligns_loop_dimensions(ops):
 @needs_vmap
 @on_each_device
 def test_vmap_adds_to_independent_dimensions(device, monkeypatch):
-    """There is one call for the batch, also where its dimension is not the first."""
+    """One call computes the batch, also if its dimension is not the first."""
     monkeypatch.delattr(torch_batched, "_call_each")
     x, index = torch.randn(4, 3, 2, device=device), torch.tensor([[0, 2], [1, 1], [3, 0]])
     index = index.to(device)

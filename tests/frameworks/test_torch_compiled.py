@@ -44,7 +44,7 @@ def compiled(function, backend="aot_eager", **options):
 
 
 def test_tensors_on_two_devices_are_refused_as_by_a_call():
-    """Else what is computed of them were never written."""
+    """Otherwise, results computed from them would never be written."""
     text = (
         r"^gather: index: got a tensor on meta, expected cpu \(as source\); move one to the other$"
     )
@@ -82,7 +82,7 @@ def test_sizes_are_symbols():
 
 
 def test_numbers_are_symbols():
-    """Those that are worked out of sizes: no number of one call is kept for others."""
+    """Numbers computed from sizes: no number of one call is cached for others."""
 
     def model(x):
         return topk(x, x.shape[0] - 2)[0]
@@ -140,7 +140,7 @@ def test_in_place(graded, backend):
 
 @pytest.mark.parametrize("is_graded", [False, True])
 def test_gradients_through_an_argument_that_is_changed(is_graded):
-    """A compiled function changes its argument, whose later use has a gradient, too."""
+    """A compiled function changes its argument, whose later use also has a gradient."""
     add_norm = Function(cuplug.find("add_rms_norm"))
     x, weight = torch.randn(3, 4, requires_grad=True), torch.randn(4, requires_grad=True)
     start = torch.randn(3, 4, requires_grad=is_graded)

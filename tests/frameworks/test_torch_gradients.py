@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's autograd makes of operators: backward, twice, forward mode, torch.func."""
+"""PyTorch's autograd on operators: backward, twice, forward mode, torch.func."""
 
 from functools import partial
 
@@ -81,7 +81,7 @@ def put_at(x, values):
 
 
 def places(x):
-    """Return positions along the second axis, of each line its own."""
+    """Return positions along the second axis, different ones for each line."""
     return torch.tensor([[3, 0], [1, 2], [-1, 1]], device=x.device)
 
 
@@ -130,7 +130,7 @@ def test_stock_operators(device, name):
 @pytest.mark.parametrize("initial", [False, True])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_cumulative_products(device, axis, initial):
-    """Zeros, of which there are none, one or two in a line, are as any other number."""
+    """Lines with no, one and two zeros."""
     x = points(4, 5, device=device).detach()
     x[1, 2] = x[0, 4] = x[3, 4] = 0
     product = partial(cumulative_prod, axis=axis, include_initial=initial)
@@ -148,7 +148,7 @@ def test_cumulative_products(device, axis, initial):
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 def test_rows_that_are_put(dtype):
-    """Of values for one place the last one has the gradient; positions may be none."""
+    """The last value for a position has the gradient. Positions may be empty."""
     x, values = torch.randn(4, 3, dtype=dtype), torch.randn(2, 3, dtype=dtype)
     for positions in (torch.tensor([1, -1]), torch.tensor([2, 2], dtype=torch.int32)):
 
@@ -253,7 +253,7 @@ def test_named_results(graded):
     split = Function(graded.split)
     x = points(5)
     assert gradcheck(split, (x,))
-    split(x)[1].sum().backward()  # on the other one nothing depends
+    split(x)[1].sum().backward()  # nothing depends on the other one
     assert torch.allclose(x.grad, 2 * x)
     assert graded.split(x)._fields == graded.split(x.detach())._fields == ("low", "high")
     assert graded.split(x).low.requires_grad

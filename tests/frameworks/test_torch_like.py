@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators whose outputs are laid out like an input, in PyTorch: compiled or not."""
+"""Operators whose outputs have the layout of an input, in PyTorch: compiled or not."""
 
 import itertools
 

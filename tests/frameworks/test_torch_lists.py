@@ -114,7 +114,7 @@ CUPLUG_PLUGIN(bumping, "1.0.0");
 
 
 def test_a_kernel_of_python_counts_one_write(build_plugin, monkeypatch):
-    """There are so many kernels that do not enter Python; the functions after these use it."""
+    """The number of kernels without Python is limited; later functions use Python."""
     import cuplug.torch
 
     monkeypatch.setattr(torch_register, "_implement_boxed", lambda *_: False)

@@ -41,7 +41,7 @@ def check(function, sample, device="cpu", utils=None):
 
 
 def overload(packet, given):
-    """Return the first one that takes the arguments."""
+    """Return the first overload that accepts the arguments."""
     errors = []
     for name in packet.overloads():
         try:
@@ -54,7 +54,7 @@ def overload(packet, given):
 
 
 def moved(sample, device):
-    """Return new tensors on a device, which require grad where those of the sample do."""
+    """Return new tensors on a device, which require grad if the sample's do."""
     if isinstance(sample, (list, tuple)):
         return [moved(x, device) for x in sample]
     if not isinstance(sample, torch.Tensor):
@@ -75,7 +75,7 @@ def at(*numbers):
 
 LINES = at([0, 2], [1, 0], [2, 1], [0, 1])
 MASK = at([True, False, True], [False, True, True])
-# Of each stock operator some arguments; those that require grad where there is a gradient.
+# Arguments for each stock operator; they require grad if it has a gradient.
 SAMPLES = {
     "add_layer_norm": [(rows(4, 3), rows(4, 3, grad=True), rows(3, grad=True), rows(3))],
     "add_layer_norm_backward": [(*(rows(4, 3) for _ in range(4)), rows(3))],
@@ -167,7 +167,7 @@ SAMPLES = {
 
 
 def stock_operators():
-    """Return them by name, also where other plugins have operators of these names."""
+    """Return them by name, also if other plugins have operators of these names."""
     stock = [p for p in cuplug.plugins() if p.origin == "stock"]
     return {name: cuplug.find(f"{p.name}.{name}") for p in stock for name in p.operators}
 
@@ -254,7 +254,7 @@ def drawn(build_plugin):
 @settings(max_examples=500 if runs_all() else 60)
 @given(data=st.data())
 def test_random_signatures(drawn, data):
-    """What is traced is what a call gives, with sizes and with symbols."""
+    """Traced outputs equal a call's outputs, with sizes and with symbols."""
     operator = drawn[data.draw(st.integers(0, len(drawn) - 1))]
     whole = register(operator)
     given = {name: tensors(x) for name, x in data.draw(arguments(operator)).items()}

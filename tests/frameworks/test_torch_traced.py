@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`torch.jit.trace` records operators, and not what they computed while it looked on."""
+"""`torch.jit.trace` records operators, not the values that they computed during tracing."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ from cuplug.ops import gather, relu, scale
 from processes import run_on
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch says that torch.jit is deprecated
+pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch warns that torch.jit is deprecated
 
 plus = cuplug.elementwise("plus(x: T, y: T) -> T", "x + y")
 total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small model with operators in it, trained: the losses are those of PyTorch's own."""
+"""Training of a small model with operators: the losses equal PyTorch's."""
 
 import os
 import subprocess

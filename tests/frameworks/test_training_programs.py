@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of examples/training.py against PyTorch's own operators: the same losses."""
+"""The programs of examples/training.py have the same losses as with PyTorch operators."""
 
 import copy
 import importlib.util
@@ -45,7 +45,7 @@ def seed():
 
 
 def losses(model, loss_of):
-    """Return the losses while PyTorch's own optimizer trains a model."""
+    """Return the losses of a model that a PyTorch optimizer trains."""
     optimizer, found = torch.optim.Adam(model.parameters(), 0.02), []
     for _ in range(N_STEPS):
         loss = loss_of(model)
@@ -62,7 +62,7 @@ def check(found, wanted):
 
 
 def squares(device, *more):
-    """Return a function of a model: how far what it returns is from a target."""
+    """Return a loss function of a model: the squared distance from a target."""
     x, target = (torch.randn(N, WIDTH).to(device) for _ in range(2))
     return lambda model: (model(x, *more) - target).square().mean()
 
@@ -79,7 +79,7 @@ def test_adam(training, load, device):
 
 
 def rotated(x, cos, sin, positions):
-    """Rotary position embedding by functions of PyTorch."""
+    """Compute rotary position embedding with PyTorch functions."""
     c, s = cos[positions][:, None], sin[positions][:, None]
     a, b, rest = x.tensor_split((cos.shape[1], 2 * cos.shape[1]), -1)
     x.copy_(torch.cat((a * c - b * s, b * c + a * s, rest), -1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With the released package apache-tvm-ffi: its modules, and operators as its functions."""
+"""The released package apache-tvm-ffi: its modules, and operators as its functions."""
 
 import gc
 import shutil
@@ -256,7 +256,7 @@ def test_tensors_of_tvm_ffi_are_arrays(dtype):
 
 
 def test_borrowed_tensors_of_tvm_ffi_are_arrays():
-    """Those that a callback gets may have no object behind them."""
+    """Tensors that a callback receives may have no object."""
     seen = []
     function = tvm_ffi.convert(lambda x: seen.append(cuplug.asarray(x).numpy().copy()))
     function(np.float32([1, 2]))

@@ -2,8 +2,8 @@
 /* fake-cuda */
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that XLA calls, called by a stand-in for it, on the fake driver: attributes of all
- * kinds and damaged ones, results, scalars that are operands, scratch memory of captured calls. */
+/* The functions that XLA calls, called by a replacement for it, on the fake driver: attributes of
+ * all kinds and damaged ones, results, scalars that are operands, workspaces of captured calls. */
 #include "fake_operators.h"
 
 #include "cuda/driver.h"
@@ -148,7 +148,7 @@ static int refuses(const cuplug__xla_error *error, int32_t code, const char *par
   return 0;
 }
 
-/* Nothing else is called before a function's metadata are asked for. */
+/* Nothing else is called before a function's metadata are requested. */
 static void ask_metadata(cuplug_xla_handler *handler, uint32_t traits, int64_t state) {
   cuplug__xla_metadata metadata = {.struct_bytes = sizeof metadata};
   cuplug__xla_extension extension = {sizeof extension, CUPLUG__XLA_ASKS_METADATA, NULL, &metadata};
@@ -194,7 +194,7 @@ static void on_the_host(void) {
   let_go(&s);
 }
 
-/* A scalar as a constant, as an operand, and left out. */
+/* A scalar as a constant, as an operand, and omitted. */
 static void in_place(void) {
   static const struct {
     const char *arguments;
@@ -267,8 +267,8 @@ static void scalars_on_a_gpu(void) {
   check_all_given_back();
 }
 
-/* Three captures of one call take one block, which lives as long as the program; calls that are not
- * captured give theirs back at once. */
+/* Three captures of one call use one block, which exists as long as the program. Calls that are not
+ * captured release theirs at once. */
 static void scratch_of_captured_calls(void) {
   void *x, *out;
   CUstream stream;
@@ -298,7 +298,7 @@ static void scratch_of_captured_calls(void) {
   check_all_given_back();
 }
 
-/* What a program says that was stored, or stored by something else. */
+/* The messages for stored programs, also ones that other software stored. */
 static void damaged(void) {
   static const struct {
     const char *arguments, *sentence;

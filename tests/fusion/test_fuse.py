@@ -23,7 +23,7 @@ def sample(dtype, shape, seed=0):
 
 
 def check(function, *args, rtol=None):
-    """Hold a function, fused, against itself on NumPy's arrays."""
+    """Compare a fused function with the function on NumPy arrays."""
     with np.errstate(all="ignore"):
         wanted = function(*args)
     found = cuplug.fuse(function)(*args)
@@ -95,7 +95,7 @@ def binary(name):
 
 @pytest.mark.parametrize("name", BINARY)
 def test_promotion_is_that_of_numpy(name):
-    """Of arrays, numbers of Python and scalars of NumPy; where NumPy refuses, so it is here."""
+    """Promotion of arrays, Python numbers and NumPy scalars. If NumPy raises, so does cuplug."""
     for ours, theirs in itertools.product(REAL, OTHERS):
         x = np.ones((2, 2), ours)
         y = {"truth": True, "int": 2, "float": 1.5}.get(theirs)
@@ -155,7 +155,7 @@ def test_reductions(name, dtype):
 
 
 def count_calls(monkeypatch, fused, *args):
-    """Return how many operators a call of a fused function calls."""
+    """Return the number of operators that a call of a fused function calls."""
     plan = next(iter(fused._plans.values()))
     n, run = [0], type(plan)._run
 

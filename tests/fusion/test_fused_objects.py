@@ -23,7 +23,7 @@ def test_functions_that_no_module_has_are_pickled_whole():
 
 
 def test_functions_of_the_main_program_are_pickled_whole(run_python, tmp_path):
-    """Another process, as a worker, has a program of its own."""
+    """Another process, such as a worker, has another main program."""
     pytest.importorskip("cloudpickle")
     (tmp_path / "own.py").write_text(
         "import cuplug, pickle, sys\n"
@@ -68,7 +68,7 @@ def test_methods():
 
 
 def test_calls_with_known_dtypes():
-    """They go to the operator at once, and change with what they are called with."""
+    """They call the operator directly, and change with their arguments."""
     fused = cuplug.fuse(lambda x, s: x * s + 1)
     x = np.random.default_rng(0).normal(2, 3, (3, 4)).astype(np.float32)
     out = np.empty_like(x)

@@ -41,7 +41,7 @@ def with_second(function, k):
 
 
 def may_differ(name, x, k, wanted):
-    """Where NumPy wraps a number silently, which is an error here; or has dtypes of its own."""
+    """Return whether NumPy silently wraps a number, which is an error here, or has other dtypes."""
     is_plain = type(k) is int and x.dtype.kind in "iu"
     if name == "number and array" and is_plain:
         return not np.iinfo(x.dtype).min <= k <= np.iinfo(x.dtype).max

@@ -50,7 +50,7 @@ def dtype_of(name):
 
 
 def check_rounded_once(function, x):
-    """Hold results against those of float64: half a step of the dtype away, and what is float32's.
+    """Compare results with float64: the error is half a step of the dtype, plus float32's error.
 
     Differences of numbers of the size of `x` keep errors of that size.
     """
@@ -84,7 +84,7 @@ def test_squares_and_sums_beyond_the_range_of_the_dtype(function, dtype):
 @pytest.mark.parametrize("given", ["float32", "float64", "int64", "bfloat16", "float16"])
 @pytest.mark.parametrize("dtype", [*NARROW, "float8_e4m3fn", "float8_e5m2"])
 def test_a_conversion_rounds_where_it_stands(dtype, given):
-    """As in fake quantization; it is not left to the store of a result."""
+    """As in fake quantization: the store of a result does not replace it."""
     edges = [0, 1 / 3, 1, 17, 447.9, 463.9, 464.1, 65519.9, 65520.1, 6e4, 3e38, 1e-3, 3e-8, 1e-40]
     values = np.array([*edges, *np.geomspace(1e-9, 1e6, 5000), np.inf, np.nan])
     with np.errstate(all="ignore"):
@@ -151,7 +151,7 @@ def test_bytes(dtype):
 
 @pytest.mark.slow
 def test_converting_what_was_reduced():
-    """The result of a reduction that goes on in float32 was not rounded in between."""
+    """The result of a reduction that continues in float32 is not rounded in between."""
     x = np.full(100_000, 11, "float16")
     assert cuplug.fuse(lambda x: x.sum().astype("float32") / 2)(x) == 550_000
     assert np.isinf(cuplug.fuse(lambda x: x.sum())(x))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quotients by a number of a row, as GPUs compute them: beside IEEE division."""
+"""Quotients by a number of a row, as GPUs compute them, compared with IEEE division."""
 
 import ctypes
 import subprocess
@@ -24,7 +24,7 @@ SPECIAL = [0, 1, 3, 7, 1e-45, 1e-38, 1e-30, 1e-10, 1e10, 1e30, 2.5e38, 3.4028235
 
 
 def operands():
-    """All pairs of special values, and random bits."""
+    """Return all pairs of special values, and random bits."""
     special = np.array([s * v for v in SPECIAL for s in (1, -1)], np.float32)
     random = np.random.default_rng(0).integers(0, 1 << 32, (2, 1 << 18), dtype=np.uint32)
     return [
@@ -34,7 +34,7 @@ def operands():
 
 
 def check(found, x, by):
-    """At most one unit beside IEEE division, with its signs, infinities and NaN."""
+    """Check that results are within one unit of IEEE's, with its signs, infinities and NaN."""
     with np.errstate(all="ignore"):
         exact = x / by
     np.testing.assert_array_equal(np.isnan(found), np.isnan(exact))

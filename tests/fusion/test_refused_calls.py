@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that fused functions refuse, by the function's name."""
+"""Calls that fused functions reject, with the function's name."""
 
 import cuplug
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of rows, which fuse into one operator: values, layouts, and bits for any neighbours."""
+"""Functions of rows, which fuse into one operator: values, layouts, bits for any neighbors."""
 
 import pickle
 import threading
@@ -76,14 +76,14 @@ def each(result):
 
 
 def check(function, *args, device="cpu", near=None, **keywords):
-    """Hold a function, fused, against itself on NumPy's arrays of float64."""
+    """Compare a fused function with the function on NumPy float64 arrays."""
     wide = [x.astype("float64") if x.dtype.kind in "fV" else x for x in args]
     with np.errstate(all="ignore"):
         wanted, likes = each(function(*wide)), each(function(*args))
     found = each(cuplug.fuse(function)(*args, device=device, **keywords))
     for ours, exact, like in zip(found, wanted, likes, strict=True):
         assert ours.shape == np.shape(exact)
-        is_bfloat16 = args[0].dtype == ml_dtypes.bfloat16  # whose means NumPy gives as float32
+        is_bfloat16 = args[0].dtype == ml_dtypes.bfloat16  # whose means are float32 in NumPy
         assert ours.dtype == (args[0].dtype if is_bfloat16 else like.dtype)
         if like.dtype.kind in "biu":
             np.testing.assert_array_equal(ours, like)
@@ -141,7 +141,7 @@ def test_arrays_that_broadcast(device):
 
     for y in (column, row, drawn("float32", (1, 1)), drawn("float32", (3, 1, 6))):
         check(scaled, x, y, device=device)
-    check(scaled, column, row, device=device)  # rows of one element, beside longer ones
+    check(scaled, column, row, device=device)  # rows of one element, next to longer ones
     check(scaled, np.broadcast_to(column, (4, 6)), row, device=device)
     check(scaled, x, np.float32(3) + np.zeros((), "float32"), device=device)
 

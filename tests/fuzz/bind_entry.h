@@ -17,12 +17,12 @@
     abort();                                                                \
   } while (0)
 
-/* What the entry knows of a row. `arrays`: of each one dtype and dimensions: T, I for variables, f,
- * d, l, q for float32, float64, int64, bool; n, m, k for one dimension, S for a group, "." for loop
- * dimensions, ? for an unknown one, * for any. Those that the entry writes have ! before them,
- * those that may be absent |, those of the list among the scalars @. `scalars`: b, i, f, c, s; u
- * for uint8; 2 and 3 for choices among as many; K for an integer that is size k; L, N, F for lists
- * of arrays, integers and floats. */
+/* The entry's description of an overload. `arrays`: for each, its dtype and dimensions: T, I for
+ * variables, f, d, l, q for float32, float64, int64, bool; n, m, k for one dimension, S for a
+ * group, "." for loop dimensions, ? for an unknown one, * for any. ! precedes arrays that the entry
+ * writes, | arrays that may be absent, @ arrays of the list among the scalars. `scalars`: b, i, f,
+ * c, s; u for uint8; 2 and 3 for choices among this number; K for an integer that is size k; L, N,
+ * F for lists of arrays, integers and floats. */
 typedef struct expectation {
   const char *arrays, *scalars;
   int takes_strides;
@@ -125,7 +125,7 @@ static int has_unknown(const cuplug_tensor *x) {
   return 0;
 }
 
-/* -1 where that does not fit. */
+/* -1 on overflow. */
 static int64_t n_bytes(const cuplug_tensor *x) {
   int64_t n = cuplug_element_bytes(x), wide = 1;
   for (int32_t d = 0; d < x->ndim; d++) {
@@ -155,10 +155,10 @@ static char *element(const cuplug_tensor *x, int64_t i) {
   return (char *)x->data + place * cuplug_element_bytes(x);
 }
 
-/* The number that array k has in its elements, so that two that share memory show. */
+/* A mark in the elements of array k, which shows whether two arrays share memory. */
 static int mark(uint32_t k, int64_t i) { return (int)((k * 101 + (uint64_t)i * 7) & 255); }
 
-static unsigned n_read; /* of all bytes, so that none is left out */
+static unsigned n_read; /* of all bytes, so that none is omitted */
 
 static void visit(const cuplug_tensor *x, uint32_t k, int writes) {
   const int64_t n = cuplug_n_elements(x), bytes = cuplug_element_bytes(x);
@@ -175,7 +175,7 @@ static void check_marks(const cuplug_tensor *x, uint32_t k) {
     for (int64_t b = 0; b < bytes; b++) require((unsigned char)element(x, i)[b] == mark(k, i));
 }
 
-/* Sizes of names, shapes of groups, dtypes of variables: what was seen first is what all have. */
+/* Sizes of names, shapes of groups, dtypes of variables: all arrays must match the first. */
 typedef struct seen {
   int64_t sizes[128];
   const cuplug_tensor *groups[128];
@@ -239,7 +239,7 @@ static void check_scalar(int kind, const cuplug_scalar *x) {
     n_read += ((const double *)x->list.items)[i] > 0;
 }
 
-/* Gives memory to an output of unknown size. */
+/* Allocates an output of unknown size. */
 static int allocate_output(const cuplug_call *call, uint32_t k) {
   const cuplug_tensor *x = &call->tensors[k];
   int64_t shape[CUPLUG_MAX_NDIM];
@@ -271,7 +271,7 @@ static int check_array(const cuplug_call *call, const expectation *e, int stage,
   return CUPLUG_OK;
 }
 
-/* How many arrays stand for one of `arrays`: those of the list, which they follow in memory. */
+/* The number of arrays for an item of `arrays`: the list's arrays, which are consecutive. */
 static int64_t n_arrays(const cuplug_call *call, const expectation *e, uint32_t k) {
   const cuplug_items list = call->scalars[strcspn(e->scalars, "L")].list;
   require(list.items == call->tensors + k);

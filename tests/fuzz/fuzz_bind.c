@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a call: an operator made in memory, arguments of any kinds, shapes, strides and
- * flags. It is refused with a reason; or the entry (bind_entry.h) gets arrays as its signature says
- * them, inside the memory that was given. */
+/* Any bytes as a call: an operator created in memory, and arguments of any kinds, shapes, strides
+ * and flags. It is rejected with a reason, or the entry (bind_entry.h) receives arrays that match
+ * its signature, inside the given memory. */
 #include "bind_entry.h"
 
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 #define MAX_ARGUMENTS 8
-#define MAX_ITEMS 4 /* of a list, which is no longer */
+#define MAX_ITEMS 4 /* the maximum length of a list */
 #define N_ARRAYS (MAX_ARGUMENTS * MAX_ITEMS)
 #define MAX_ARRAY_BYTES 65536
 #define N_SIZES 70 /* more than an array may have */
 
-/* The rest of an input; zeros behind its end. */
+/* The rest of an input; zeros after its end. */
 static const uint8_t *at, *end;
 static unsigned take(void) { return at < end ? *at++ : 0; }
 
@@ -24,9 +24,9 @@ typedef struct given {
   char *memory[N_ARRAYS];
   int64_t memory_bytes[N_ARRAYS];
   int64_t shapes[N_ARRAYS][N_SIZES], strides[N_ARRAYS][N_SIZES];
-  uint32_t array_of[MAX_ARGUMENTS]; /* where the memory and the shape of an argument lie */
+  uint32_t array_of[MAX_ARGUMENTS]; /* the memory and the shape of an argument */
   uint32_t n, n_arrays, n_lists;
-  int is_large; /* an array has too many elements to visit: it is bound, and not run */
+  int is_large; /* an array has too many elements to visit: the call is bound but not run */
 } given;
 
 static int64_t take_size(void) {
@@ -41,8 +41,8 @@ static int32_t take_ndim(void) {
   return byte < 250 ? (int32_t)(byte % 5) : (int32_t)(byte - 250) + 61;
 }
 
-/* Dimensions lie in memory from the last one to the first, or otherwise; some backwards, repeated,
- * or with gaps. Returns the lowest and highest element, 0 where that is beyond the limit. */
+/* Dimensions are in memory from the last one to the first, or in another order; some reversed,
+ * repeated, or with gaps. Sets the lowest and highest element; returns 0 beyond the limit. */
 static int take_strides(const cuplug_tensor *x, int64_t *low, int64_t *high) {
   const unsigned order = take();
   int64_t n = 1;
@@ -62,7 +62,7 @@ static int take_strides(const cuplug_tensor *x, int64_t *low, int64_t *high) {
   return 1;
 }
 
-/* Memory of its own that is as large as the array; or that of an array before, where it fits. */
+/* Separate memory of the size of the array, or the memory of an earlier array if it fits. */
 static void take_memory(given *g, cuplug_tensor *x, int64_t low, int64_t high, unsigned shift) {
   const int64_t element = x->dtype.bits / 8 * x->dtype.lanes;
   const int64_t bytes = (high - low + 1) * element + shift;
@@ -105,9 +105,9 @@ static void take_array(given *g, cuplug_argument *a) {
   const int fits = take_strides(x, &low, &high);
   if (fits && high - low <= MAX_ARRAY_BYTES)
     take_memory(g, x, low, high, (a->flags & CUPLUG_MISALIGNED) != 0);
-  else /* some caller lies that they lead that far */
+  else /* the strides falsely claim this range */
     x->strides = place % 4 ? x->strides : NULL, x->data = g, g->is_large = 1;
-  const int64_t bytes = n_bytes(x); /* of all elements, those that share memory too */
+  const int64_t bytes = n_bytes(x); /* of all elements, including ones that share memory */
   if (x->ndim > CUPLUG_MAX_NDIM || bytes < 0 || bytes > 4 * MAX_ARRAY_BYTES) g->is_large = 1;
   if (place % 2 && x->strides && is_contiguous(x)) x->strides = NULL;
   if (place > 240 && place < 244) tell_a_lie(g, x, place - 241);
@@ -136,7 +136,7 @@ static void take_argument(given *g, cuplug_argument *a, unsigned kind) {
   if (kind >= 160 && has_parts) a->kind = CUPLUG_ARGUMENT_ABSENT;
 }
 
-/* Items of one kind mostly. */
+/* Mostly items of one kind. */
 static void take_list(given *g, cuplug_argument *a, cuplug_argument *items) {
   const unsigned n = take() % (MAX_ITEMS + 1), kind = take();
   for (unsigned k = 0; k < n; k++) take_argument(g, &items[k], kind < 240 ? kind : take());
@@ -166,7 +166,7 @@ static int is_done(int status, const cuplug_error *error) {
   return !status;
 }
 
-/* For inputs as copies that the frame asks for: contiguous, in the wanted shape. */
+/* Replaces inputs by the copies that the frame requires: contiguous, in the required shape. */
 static int copy_inputs(given *g, const cuplug_frame *frame) {
   for (uint32_t k = 0; k < frame->n_inputs; k++) {
     if (!(frame->copy_mask >> k & 1)) continue;
@@ -196,7 +196,7 @@ static int allocate(void *user, cuplug_frame *frame, uint32_t k, cuplug_error *e
   return CUPLUG_OK;
 }
 
-/* Outputs are the arguments behind the parameters, or new. */
+/* Outputs are the arguments after the parameters, or new. */
 static int give_outputs(given *g, cuplug_frame *frame, uint32_t n_parameters, char **made) {
   cuplug_error error;
   for (uint32_t k = frame->n_inputs; k < frame->n_tensors; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a signature, one without brackets, or as terms: they are parsed, or refused with a
- * reason and a place inside the text. */
+/* Any bytes as a signature, one without brackets, or as terms: they are parsed, or rejected with a
+ * reason and a position inside the text. */
 #include <runtime/define.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a file: its symbol table is read or refused with a reason. Built as
+/* Any bytes as a file: its symbol table is read, or rejected with a reason. Built as
  *   clang -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iinclude -Icore fuzz_table.c core/...
  */
 
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
     abort();                                                                \
   } while (0)
 
-/* What the rest of the core relies on in a table that was accepted. */
+/* Checks the properties of accepted tables that the rest of the core relies on. */
 static void check_accepted(const cuplug__table *table) {
   cuplug_signature *signature;
   char name[CUPLUG_MAX_NAME];
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
   else
     check_accepted(&table);
   cuplug__table_end(&table);
-  /* The file is shorter than it was when it was looked at. */
+  /* The file is shorter than when its size was read. */
   status = cuplug__table_read(fd, bytes + 4096, &table, &error);
   cuplug__table_end(&table);
   close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target on the files named on the command line, without a fuzzer. */
+/* Runs a fuzz target on the files in the command line, without a fuzzer. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

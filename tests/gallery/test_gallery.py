@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of docs/gallery.md, small: against NumPy, and the same on a GPU."""
+"""The programs of docs/gallery.md with small data: compared with NumPy, and with a GPU."""
 
 import importlib.util
 
@@ -20,7 +20,7 @@ SMALL = {
 
 
 def run(name, device):
-    """Return what a program computes, as NumPy's arrays."""
+    """Return the results of a program as NumPy arrays."""
     spec = importlib.util.spec_from_file_location(name, GALLERY / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

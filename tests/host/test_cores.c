@@ -1,7 +1,7 @@
 /* sanitizers: address,undefined */
 /* ldflags: -Wl,--wrap=sched_getaffinity */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many CPUs the process may use: those that it may run on, OMP_NUM_THREADS, control groups. */
+/* The number of CPUs that the process may use: its affinity, OMP_NUM_THREADS, control groups. */
 #include "host/thread_pool.h"
 
 #include "check.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-static int n_cpus = 4; /* that the core is told of; 0: those that there are */
+static int n_cpus = 4; /* that the core receives; 0: the real ones */
 
 int __real_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *cpus);
 int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *cpus);

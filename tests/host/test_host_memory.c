@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined | thread */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of host memory, kept for the next arrays. */
+/* Blocks of host memory, cached for later arrays. */
 #include "check.h"
 
 #include <cuplug/host.h>
@@ -81,7 +81,7 @@ static void check_marks(void) {
   cuplug_free_host(cuplug_allocate_host(memory / 64 + MIB));
   CHECK(n_marked == 3);
   CHECK(cuplug_trim_host() > memory / 64 + 2 * 16 * MIB);
-  is_refusing = 1; /* then nothing else is kept */
+  is_refusing = 1; /* then nothing else is cached */
   first = cuplug_allocate_host(16 * MIB);
   cuplug_free_host(cuplug_allocate_host(17 * MIB));
   cuplug_free_host(first);
@@ -89,7 +89,7 @@ static void check_marks(void) {
   is_refusing = 0;
 }
 
-/* More blocks than are kept: the oldest go. errno is the caller's. */
+/* More blocks than the cache holds: the oldest are freed. errno does not change. */
 static void check_many(void) {
   enum { N = 100 };
   void *blocks[N];
@@ -121,7 +121,7 @@ static void check_small(void) {
   CHECK(cuplug_trim_host() < 500 << 10);
 }
 
-/* Kept blocks count where the address space is limited: they go before there is no memory. */
+/* Cached blocks count if the address space is limited: they are freed before memory runs out. */
 static void check_limit(void) {
   struct rlimit before, limit;
   unsigned long pages = 0;
@@ -162,7 +162,7 @@ static void check_threads(void) {
   cuplug_trim_host();
 }
 
-/* A child begins with none kept. */
+/* A child begins with an empty cache. */
 static void check_fork(void) {
   int status;
   char *before = cuplug_allocate_host(MIB);

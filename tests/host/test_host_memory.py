@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy outputs: ordinary arrays, those that are not small in memory that is used again."""
+"""NumPy outputs are ordinary arrays; large ones are in memory that is used again."""
 
 import gc
 import threading

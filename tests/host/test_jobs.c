@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs, whose chunks one thread takes under several numbers. */
+/* Jobs whose chunks one thread takes with several numbers. */
 #include "host/jobs.h"
 
 #include "check.h"
@@ -46,7 +46,7 @@ static void check_shares(void) {
   }
 }
 
-/* Who has joined has a chunk; who comes later finds no seat. */
+/* A thread that has joined has a chunk; a later one finds no free slot. */
 static void check_seats(void) {
   cuplug__taken first, second;
   cuplug__job *job = open_job(1, 1, NULL);
@@ -74,7 +74,7 @@ static void check_failures(void) {
   CHECK(cuplug__job_close(job, 0) == 101 && n_run == 2);
 }
 
-/* There is room for some jobs; threads begin with different ones. */
+/* The table holds some jobs; threads begin with different ones. */
 static void check_many(void) {
   cuplug__job *jobs[100];
   cuplug__taken a, b;
@@ -95,7 +95,7 @@ static void check_many(void) {
   CHECK(!cuplug__jobs_open() && !cuplug__jobs_join(1, 1, &a));
 }
 
-/* More chunks than can be counted in a share are their owner's. */
+/* Chunks beyond the counter of a share belong to the owner. */
 static void check_endless(void) {
   const cuplug__loop loop = {note, NULL, INT64_MAX, 1, 4};
   CHECK(cuplug__loop_chunks(&loop) == INT64_MAX && !cuplug__job_open(&loop, 4));

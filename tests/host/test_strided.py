@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of any strides, against NumPy: copied, written, and met element by element."""
+"""Arrays of any strides, compared with NumPy: copied, written, and iterated over."""
 
 import math
 
@@ -27,7 +27,7 @@ def shapes(draw):
 def layout(draw, shape):
     """Return a function for memory, and one for its view of a shape.
 
-    The dimensions lie in any order, with gaps between elements and rows, or backwards.
+    The dimensions are in any order, reversed or not, with gaps between elements and rows.
     """
     order = draw(st.permutations(range(len(shape))))
     steps = [draw(st.sampled_from([1, 1, 1, -1, 2, -3])) for _ in shape]

@@ -1,8 +1,8 @@
 /* sanitizers: address,undefined | thread */
 /* ldflags: -Wl,--wrap=pthread_create,--wrap=sched_getaffinity */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The team of threads. Each check has a process of its own, forked before there are threads, with
- * as many CPUs as it says, whatever the machine has. */
+/* The thread pool. Each check has its own process, forked before threads exist, with the number of
+ * CPUs that it sets, independent of the machine. */
 #include "host/thread_pool.h"
 
 #include "check.h"
@@ -20,13 +20,13 @@
 #define MOST 5000
 
 static int n_cpus = 4;
-static _Atomic int n_allowed = 1000; /* threads that can be made from now on */
+static _Atomic int n_allowed = 1000; /* threads that can still be created */
 static _Atomic int n_made;           /* so far */
 static _Atomic int is_held;          /* threads that are made do not begin */
 static _Atomic int n_bodies;         /* that run at once */
-static _Atomic char seen[MOST];      /* how often an item was met */
+static _Atomic char seen[MOST];      /* the number of visits of an item */
 
-/* ---- What the core calls ----------------------------------------------------------------------
+/* ---- Functions that the core calls ------------------------------------------------------------
  */
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
@@ -37,7 +37,7 @@ int __real_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *cpus);
 int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *cpus);
 
 typedef void *start(void *);
-static start *routine; /* of the team's threads */
+static start *routine; /* of the pool's threads */
 
 static void *held(void *argument) {
   while (is_held) usleep(1000);
@@ -83,7 +83,7 @@ static void check_loops(void) {
     for (size_t j = 0; j < sizeof grains / sizeof *grains; j++) check_loop(ns[k], grains[j]);
 }
 
-/* Items that nobody touches: their numbers alone. */
+/* Items without memory: only their numbers. */
 static int sum_lengths(void *context, int64_t begin, int64_t end) {
   atomic_fetch_add((_Atomic int64_t *)context, end - begin);
   return CUPLUG_OK;
@@ -98,7 +98,7 @@ static void check_sizes(void) {
   CHECK(total == 10);
 }
 
-/* All of n chunks are under way at once. */
+/* All of n chunks are in progress at once. */
 static int meet(void *context, int64_t begin, int64_t end) {
   (void)begin, (void)end;
   n_bodies++;
@@ -111,7 +111,7 @@ static void check_meeting(int n) {
   CHECK(!cuplug__team_run(n, 1, meet, &n));
 }
 
-/* As many threads as CPUs take part, the caller among them; those that sleep are woken. */
+/* As many threads as CPUs take part, including the caller; sleeping ones are woken. */
 static void check_all_take_part(void) {
   for (int round = 0; round < 5; round++) {
     check_meeting(n_cpus);
@@ -120,7 +120,7 @@ static void check_all_take_part(void) {
   CHECK(n_made == n_cpus - 1);
 }
 
-/* Whatever threads do when work comes, they hear of it: looking for it, going to sleep, asleep. */
+/* Threads find new work while searching for it, falling asleep, or sleeping. */
 static void check_calls(void) {
   for (unsigned round = 0; round < 400; round++) {
     usleep(round % 200);
@@ -141,7 +141,7 @@ static void check_failures(void) {
 static void check_failures_alone(void) {
   const int64_t at = 20;
   CHECK(cuplug__team_run(50, 1, fail_at, (void *)&at) == 120);
-  for (int64_t i = 0; i < 50; i++) CHECK(seen[i] == (i <= at)); /* the others are left out */
+  for (int64_t i = 0; i < 50; i++) CHECK(seen[i] == (i <= at)); /* the others are omitted */
   CHECK(n_made == 0);
 }
 
@@ -199,7 +199,7 @@ static void check_refusals(void) {
     CHECK(errno == 77);
     CHECK(n_made - made <= k);
   }
-  n_allowed = 1000; /* a refusal is not for ever */
+  n_allowed = 1000; /* a failure is not permanent */
   for (int round = 0; round < 1000 && n_made < 3; round++)
     CHECK(!cuplug__team_run(8, 1, rest, NULL));
   check_meeting(4);
@@ -210,7 +210,7 @@ static void check_limit_of_processes(void) {
   if (!getuid() && setresuid(65534, 65534, 65534)) return;
   if (setrlimit(RLIMIT_NPROC, &none)) return;
   for (int round = 0; round < 200; round++) check_loop(100, 1);
-  _exit(n_failed != 0); /* the leak sanitizer needs a process of its own */
+  _exit(n_failed != 0); /* the leak sanitizer needs a separate process */
 }
 
 /* A thread that the machine does not run is not waited for. */
@@ -258,18 +258,18 @@ static void *call_bound(void *argument) {
   for (int k = 0, n = 0; k < CPU_SETSIZE; k++)
     if (CPU_ISSET(k, &one) && n++) CPU_CLR(k, &one);
   CHECK(!sched_setaffinity(0, sizeof one, &one) && n_real_cpus() == 1);
-  for (int k = 0; k < 100; k++) check_loop(100, 1); /* until a refusal is over */
+  for (int k = 0; k < 100; k++) check_loop(100, 1); /* until a failure is over */
   n_bodies = 0;
   CHECK(!cuplug__team_run(4, 1, has_all_cpus, &self));
   return argument;
 }
 
-/* Threads that a caller with one CPU has made are not bound to it. */
+/* Threads that a caller with one CPU has created are not bound to it. */
 static void check_bound_caller(void) {
   pthread_t thread;
   if (n_real_cpus() == 1) return;
   n_allowed = 0;
-  check_loop(100, 1); /* the CPUs are those of the first caller */
+  check_loop(100, 1); /* the first caller's CPUs */
   n_allowed = 1000;
   CHECK(!__real_pthread_create(&thread, NULL, call_bound, NULL));
   pthread_join(thread, NULL);
@@ -307,7 +307,7 @@ static void check_few_helpers(void) {
   for (int round = 0; round < 50; round++) {
     const cuplug__loop loop = {never_two, &most, .n = 50, .grain = 1, .n_helpers = 1};
     CHECK(!cuplug__team_end(&loop, cuplug__team_begin(&loop)));
-    check_loop(100, 1); /* awakes the others */
+    check_loop(100, 1); /* wakes the others */
   }
 }
 
@@ -323,7 +323,7 @@ static void *call_until_over(void *argument) {
   return argument;
 }
 
-/* The thread sanitizer ends children that make threads: there, they have one CPU. */
+/* The thread sanitizer ends children that create threads: there, they have one CPU. */
 static void run_child(void) {
 #ifdef __SANITIZE_THREAD__
   n_cpus = 1;

@@ -1,7 +1,7 @@
 /* sanitizers: address,undefined | thread */
 /* ldflags: -ldl -pthread */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strided arrays read and written as bytes in C order, against one element after the other: random
+/* Strided arrays read and written as bytes in C order, compared with single elements: random
  * shapes, permuted, reversed, with gaps, broadcast, and ranges that begin and end anywhere. */
 #include "base/layout.h"
 #include "check.h"
@@ -28,7 +28,7 @@ typedef struct array {
   uint64_t bytes, memory_bytes;
 } array;
 
-/* Dimensions lie in memory in any order, some with gaps between, backwards, or repeated. */
+/* Dimensions are in memory in any order, some with gaps between, reversed, or repeated. */
 UNSEEN static void make_array(array *a, int64_t largest) {
   static const uint16_t bits[] = {8, 16, 32, 64, 128, 8, 32};
   int32_t order[N_DIMS];
@@ -64,7 +64,7 @@ UNSEEN static void make_array(array *a, int64_t largest) {
   a->x.data = a->memory - low * element;
 }
 
-/* Where byte `at` of C order lies in the array's memory. */
+/* The position of byte `at` of C order in the array's memory. */
 UNSEEN static uint64_t place_of(const array *a, uint64_t at) {
   const int64_t element = a->x.dtype.bits / 8;
   int64_t rest = (int64_t)at / element, place = (char *)a->x.data - a->memory;
@@ -92,7 +92,7 @@ static void check_range(const array *a, const cuplug__view *view, const char *wa
   free(to);
 }
 
-/* Random bytes, and where they are to be written. */
+/* Random bytes, and their destination. */
 UNSEEN static void make_written(const array *a, uint64_t first, uint64_t bytes, char *from,
                                 char *wanted) {
   memcpy(wanted, a->memory, a->memory_bytes);
@@ -102,7 +102,7 @@ UNSEEN static void make_written(const array *a, uint64_t first, uint64_t bytes, 
   }
 }
 
-/* By the calling thread, or by the workers. Where elements share memory, the last is written last
+/* By the calling thread, or by the workers. If elements share memory, the last is written last
  * by one thread. */
 static void check_written(const array *a, const cuplug__view *view, uint64_t first, uint64_t bytes,
                           int by_threads) {
@@ -161,8 +161,7 @@ static void check_by_threads(void) {
   free(a.memory);
 }
 
-/* Rows of elements that lie `step` elements apart in them, and side by side, or backwards, across.
- */
+/* Rows of elements `step` elements apart, which are adjacent, or reversed, across rows. */
 static void check_across(int64_t n_rows, int64_t row, int64_t step, uint16_t bits) {
   const int64_t element = bits / 8, across = n_rows * llabs(step) + 1;
   const int64_t low = step < 0 ? step * (n_rows - 1) : 0;
@@ -184,7 +183,7 @@ static void check_across(int64_t n_rows, int64_t row, int64_t step, uint16_t bit
   free(a.memory);
 }
 
-/* Rows as short as squares are, as long as tiles, and those that a cache holds few of. */
+/* Rows as short as squares, as long as tiles, and ones of which a cache holds only a few. */
 static void check_transposed(void) {
   static const int64_t n_rows[] = {2, 4, 9, 70}, rows[] = {2, 5, 8, 17, 64, 131, 1021, 1024};
   static const int64_t steps[] = {1, -1, 2};

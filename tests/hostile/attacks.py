@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of attacks, and what they share. An attack tries many things in a process of its own.
+"""The list of attacks, and their common code. An attack makes many attempts in its own process.
 
-It raises an exception for a wrong result; its process may not die, and must end in time. What is
-drawn depends on its seed alone.
+It raises an exception for a wrong result. Its process must not crash, and must end in time. Random
+choices depend only on its seed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
-# A function of random numbers and an empty folder that returns how many things it has tried.
+# A function of random numbers and an empty folder that returns its number of attempts.
 Attack = Callable[[Random, Path], int]
 ATTACKS: dict[str, Attack] = {}
 
@@ -25,7 +25,7 @@ def attack(function: Attack) -> Attack:
 
 @contextlib.contextmanager
 def refusals(*classes: type[BaseException]) -> Iterator[None]:
-    """Let errors of these classes pass: cuplug has refused. They must say something."""
+    """Accept errors of these classes, with which cuplug rejects input. They must have a message."""
     try:
         yield
     except classes as error:

@@ -43,7 +43,7 @@ def damage(random: Random, data: bytes) -> bytes:
 
 @attack
 def damaged_plugins(random: Random, folder: Path) -> int:
-    """Tables of damaged files are read, and files listed, without running them."""
+    """Tables of damaged files are read, and the files are listed, without running their code."""
     os.environ["LD_LIBRARY_CUPLUG_PATH"] = str(folder)
     sources = [path.read_bytes() for path in sorted(STOCK.glob("lib*.so"))]
     for k in range(400):
@@ -86,7 +86,7 @@ PIECES = [
 
 @attack
 def damaged_descriptions(random: Random, folder: Path) -> int:
-    """No description ends a listing."""
+    """A damaged description does not end a listing."""
     os.environ["LD_LIBRARY_CUPLUG_PATH"] = str(folder)
     (folder / "libplain.so").write_bytes((STOCK / "librelu.so").read_bytes())
     for _ in range(150):
@@ -108,7 +108,7 @@ assert np.array_equal(f(x), 2 * x + 1)
 
 
 def run_expression(folder: Path, **keywords: object) -> None:
-    """Compile an expression, or take it from the cache in a folder; in a process of its own."""
+    """Compile an expression, or load it from the cache in a folder, in a separate process."""
     variables = os.environ | {"CUPLUG_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(
         [sys.executable, "-c", EXPRESSION],
@@ -133,7 +133,7 @@ def damaged_cache(random: Random, folder: Path) -> int:
 
 @attack
 def killed_compilers(random: Random, folder: Path) -> int:
-    """A process that was killed while it compiled leaves nothing that harms the next."""
+    """A process that was killed during a compilation leaves nothing that harms the next one."""
     variables = os.environ | {"CUPLUG_CACHE_DIR": str(folder / "cache")}
     for _ in range(5):
         with subprocess.Popen([sys.executable, "-c", EXPRESSION], env=variables) as process:
@@ -147,7 +147,7 @@ def killed_compilers(random: Random, folder: Path) -> int:
 
 @attack
 def plugins_written_over(random: Random, folder: Path) -> int:
-    """A file is overwritten in place, again and again, while its operator is called."""
+    """A file is overwritten in place repeatedly while its operator is called."""
     path = folder / "librelu.so"
     whole = (STOCK / "librelu.so").read_bytes()
     path.write_bytes(whole)
@@ -240,7 +240,7 @@ WORDS = [
 
 @attack
 def random_sources(random: Random, folder: Path) -> int:
-    """What is no expression in C is a CompileError, or a ValueError before any compiler runs."""
+    """Text that is not a C expression raises CompileError, or ValueError before a compiler runs."""
     os.environ["CUPLUG_CACHE_DIR"] = str(folder / "cache")
     for k in range(25):
         text = " ".join(random.choice(WORDS) for _ in range(random.randrange(1, 7)))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other code of the process has set, and what it finds after calls: floating point, signals,
-exceptions, NumPy's and PyTorch's states."""
+"""State that other code of the process has set, and that calls must not change: floating point,
+signals, exceptions, the states of NumPy and PyTorch."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ ENTRIES = {
 
 
 def environment() -> tuple[int, bytes, bool]:
-    """Return the rounding, what traps, and whether subnormal numbers are kept."""
+    """Return the rounding mode, the traps, and whether subnormal numbers are kept."""
     tiny = np.float32([1e-40])
     return FENV.fegetround(), FENV.fegetexcept(), bool((tiny * np.float32(1) != 0).all())
 
 
 def check_all() -> None:
-    """Call operators whose results no rounding changes."""
+    """Call operators whose results do not depend on the rounding mode."""
     index = np.arange(0, X.size, 7)
     assert np.array_equal(relu(X), np.maximum(X, 0))
     assert np.array_equal(gather(X, index), X[index])
@@ -55,7 +55,7 @@ def check_all() -> None:
 
 @attack
 def entries_that_change_floats(random: Random, folder: Path) -> int:
-    """The caller finds its own environment after them, and so does each other thread."""
+    """After calls of such entries, the caller and all other threads have their own environment."""
     before = environment()
     for name in random.sample(list(ENTRIES), len(ENTRIES)):
         host = f"#include <fenv.h>\nvoid {name}(float *x) {{ {ENTRIES[name]}\n x[0] = 1; }}"
@@ -99,7 +99,7 @@ CUPLUG_PLUGIN(fast, "1.0.0");
 
 @attack
 def floating_point_of_callers(random: Random, folder: Path) -> int:
-    """What the caller has set stays, whatever cuplug calls; and operators work under it."""
+    """The caller's settings remain, whatever cuplug calls, and operators work with them."""
     check_all()
     for rounding in ROUNDINGS.get(platform.machine(), (0,)):
         FENV.fesetround(rounding)
@@ -124,7 +124,7 @@ def blocked(numbers: set[signal.Signals]) -> Iterator[None]:
 
 @attack
 def signals_of_callers(random: Random, folder: Path) -> int:
-    """Masks, handlers and a signal that is pending are after calls what they were before."""
+    """Calls change no masks, no handlers and no pending signal."""
     seen: list[int] = []
     numbers = {signal.SIGUSR1, signal.SIGCHLD, signal.SIGPIPE}
     for number in (signal.SIGUSR1, signal.SIGCHLD):
@@ -144,7 +144,7 @@ def signals_of_callers(random: Random, folder: Path) -> int:
 
 
 class Calls:
-    """Calls operators where its own exception cannot be raised: while another is under way."""
+    """Calls operators while another exception is in progress, where its own cannot be raised."""
 
     def __init__(self, seen: list[str]) -> None:
         self.seen = seen
@@ -159,7 +159,7 @@ class Calls:
 
 @attack
 def calls_during_exceptions(random: Random, folder: Path) -> int:
-    """Calls in `except`, `finally` and `__del__` change no exception that is under way."""
+    """Calls in `except`, `finally` and `__del__` change no exception that is in progress."""
     seen: list[str] = []
 
     def fails(kept: object) -> None:
@@ -186,7 +186,7 @@ def calls_during_exceptions(random: Random, folder: Path) -> int:
 
 @attack
 def settings_of_numpy(random: Random, folder: Path) -> int:
-    """Strict error states and warnings as errors concern NumPy; results are the same."""
+    """Strict error states and warnings as errors affect only NumPy; results are the same."""
     special = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-320, 1e308])
     divide = cuplug.elementwise("divide(x: T, y: T) -> T", "x / y")
     with np.errstate(all="ignore"):
@@ -205,7 +205,7 @@ def settings_of_numpy(random: Random, folder: Path) -> int:
 
 @attack
 def gradients_of_torch(random: Random, folder: Path) -> int:
-    """Without PyTorch, nothing. A write to what was saved for backward is refused there."""
+    """PyTorch rejects a write to an array that was saved for backward. Skipped without PyTorch."""
     if importlib.util.find_spec("torch") is None:
         return 1
     import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays and numbers that lie, and that run code while they are read."""
+"""Arrays and numbers with false fields, and ones that run code while they are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CAPSULE = b"dltensor"
 
 
 class Managed(ctypes.Structure):
-    """What a capsule holds: a tensor, and who frees it."""
+    """The contents of a capsule: a tensor, and its deleter."""
 
     _anonymous_ = ("tensor",)
     _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
@@ -31,7 +31,7 @@ new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
 
 class Liar:
-    """A tensor whose fields say what they like. Those that can be true are."""
+    """A tensor with false fields. Fields that could be true are."""
 
     def __init__(self, random: Random) -> None:
         self.memory = np.arange(4096, dtype=np.float32)
@@ -46,7 +46,7 @@ class Liar:
             self.lie(random, ndim)
 
     def lie(self, random: Random, ndim: int) -> None:
-        """Change a field to what no memory of this machine can hold, or nobody knows."""
+        """Change a field to a value that exceeds this machine's memory, or that is undefined."""
         huge = random.choice([-(2**63), 2**62, 2**63 - 1])
         match random.randrange(8):
             case 0:
@@ -75,12 +75,12 @@ class Liar:
         return new_capsule(ctypes.addressof(self.tensor), CAPSULE, None)
 
 
-KEPT: list[Liar] = []  # whoever has read a capsule calls no deleter: their memory stays
+KEPT: list[Liar] = []  # readers of a capsule call no deleter, so the memory stays
 
 
 @attack
 def lying_tensors(random: Random, folder: Path) -> int:
-    """Capsules of DLPack with fields that cannot be true."""
+    """DLPack capsules with fields that cannot be true."""
     x = np.arange(6, dtype=np.float32)
     axpy = cuplug.elementwise("axpy(x: T, y: T) -> T", "x + y")
     for _ in range(3000):
@@ -103,7 +103,7 @@ def lying_tensors(random: Random, folder: Path) -> int:
 
 
 class Resizing:
-    """A number, an index or an array that resizes other arrays when it is asked."""
+    """A number, an index or an array that resizes other arrays when it is read."""
 
     def __init__(self, random: Random, arrays: list[np.ndarray]) -> None:
         self.random, self.arrays = random, arrays
@@ -133,7 +133,7 @@ class Resizing:
 
 @attack
 def arrays_resized_by_others(random: Random, folder: Path) -> int:
-    """What is read before and behind such an argument is as it is when the call runs."""
+    """Arguments before and after such an argument have their state at the time of the run."""
     for _ in range(1500):
         x, out = np.arange(1000, dtype=np.float32), np.zeros(1000, np.float32)
         evil = Resizing(random, [x, out])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source operators of up to 64 arrays, and many threads of which each makes mistakes of its own."""
+"""Source operators of up to 64 arrays, and many threads that each make their own mistakes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ NUMPY: dict[Callable[[int], Callable[..., Any]], Callable[[Any], Any]] = {
 
 @attack
 def many_arrays(random: Random, folder: Path) -> int:
-    """Each kind of source operator with any number of arrays, dense and strided, beside NumPy."""
+    """Each kind of source operator with any number of arrays, dense and strided, equals NumPy."""
     for make, wanted in NUMPY.items():
         for n in (random.choice(EDGES[:6]), random.choice(EDGES[6:]), random.randrange(1, 63)):
             step = random.choice([1, 1, 2])
@@ -87,7 +87,7 @@ def many_arrays(random: Random, folder: Path) -> int:
 
 @attack
 def too_many_arrays(random: Random, folder: Path) -> int:
-    """More than a signature can have are refused in a sentence."""
+    """More arrays than a signature can have are rejected with a message."""
     for make in NUMPY:
         for n in (MOST, MOST + 1, random.randrange(MOST, 300)):
             with refusals(ValueError, TypeError, cuplug.Error):
@@ -105,7 +105,7 @@ def _device() -> str:
 
 @attack
 def faults_of_threads(random: Random, folder: Path) -> int:
-    """Each thread gets the errors of its own calls, with its own index, and of no other's."""
+    """Each thread receives only the errors of its own calls, with its own index."""
     device, wrong = _device(), list[str]()
     data = np.arange(1000, dtype=np.float32)
     x = cuplug.asarray(data, device=device)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that lack memory, threads, descriptors or room on a disk, and their ends."""
+"""Processes that lack memory, threads, descriptors or disk space, and the end of processes."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def limited(what, most):
     resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
 """
 
-# Whoever runs this may ignore the signal, which processes inherit.
+# The parent process may ignore the signal, and processes inherit that.
 LISTENS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
 def run(
     folder: Path, text: str, limit_s: float = 90.0, calls: str = CALLS, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python text behind CALLS, as a user without rights where that is possible."""
+    """Run Python text after CALLS, as a user without rights if possible."""
     variables = os.environ | {"CUPLUG_CACHE_DIR": str(folder / "cache")} | variables
     return subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", calls + text],
@@ -57,7 +57,7 @@ def must_end_well(done: subprocess.CompletedProcess[str]) -> None:
 
 @attack
 def little_memory(random: Random, folder: Path) -> int:
-    """Calls with less and less memory give MemoryError, or the result; afterwards all is well."""
+    """Calls with less and less memory raise MemoryError, or succeed; later calls succeed."""
     step = random.randrange(100_000, 900_000)
     text = f"""
 check()
@@ -84,7 +84,7 @@ for spare in range(0, 8_000_000, {step}):
 
 @attack
 def few_descriptors(random: Random, folder: Path) -> int:
-    """First calls, searches and compilations without a descriptor that is free."""
+    """First calls, searches and compilations without a free descriptor."""
     text = f"""
 limited(resource.RLIMIT_NOFILE, {random.randrange(3, 14)})
 for k in range(5):
@@ -103,7 +103,7 @@ check()
 
 @attack
 def full_disk(random: Random, folder: Path) -> int:
-    """No file can grow beyond a few bytes: what is compiled is not kept, and not broken."""
+    """No file can grow beyond a few bytes: compiled code is not cached, and nothing breaks."""
     text = f"""
 limited(resource.RLIMIT_FSIZE, {random.choice([0, 10, 1000, 10_000])})
 for k in range(3):
@@ -119,7 +119,7 @@ for k in range(3):
 
 @attack
 def no_more_threads(random: Random, folder: Path) -> int:
-    """No thread can be made: its stack finds no address."""
+    """No thread can be created, as no addresses are left for its stack."""
     text = """
 pages = int(open("/proc/self/statm").read().split()[0])
 limited(resource.RLIMIT_AS, pages * 4096 + 300_000_000)
@@ -189,7 +189,7 @@ def interrupted(random: Random, folder: Path) -> int:
 
 @attack
 def subinterpreters(random: Random, folder: Path) -> int:
-    """They are refused in a sentence."""
+    """Subinterpreters are rejected with a message."""
     text = """
 try:
     import _interpreters as interpreters
@@ -256,7 +256,7 @@ kinds = [
 
 @attack
 def calls_that_leak_nothing(random: Random, folder: Path) -> int:
-    """Memory stays as it is over many calls of each kind, those that fail included."""
+    """Many calls of each kind, including failing ones, do not increase memory."""
     n = 20_000
     text = f"""
 for call in kinds:
@@ -268,7 +268,7 @@ for call in kinds:
     assert pages() - before < 256, (pages() - before, kinds.index(call))
 print(len(kinds))
 """
-    # The address sanitizer holds back what is freed, which is no leak.
+    # The address sanitizer retains freed memory, which is not a leak.
     held = "quarantine_size_mb=0:thread_local_quarantine_size_kb=0"
     options = f"{os.environ.get('ASAN_OPTIONS', '')}:{held}"
     done = run(folder, LEAKS + text, 300.0, ASAN_OPTIONS=options)

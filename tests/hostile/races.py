@@ -25,7 +25,7 @@ SUM = float(X.astype(np.float64).sum())
 
 
 def check_all() -> None:
-    """Call an operator of each kind, on more than one thread where it pays."""
+    """Call an operator of each kind, some with arrays large enough for several threads."""
     assert np.array_equal(relu(X), np.maximum(X, 0))
     assert np.array_equal(gather(X, INDEX), X[INDEX])
     assert np.array_equal(square(X), X * X)
@@ -33,7 +33,7 @@ def check_all() -> None:
 
 
 def beside(work: Callable[[], None], n: int = 1) -> Callable[[], None]:
-    """Run work again and again on other threads; return what ends that."""
+    """Run work repeatedly on other threads; return a function that ends it."""
     done = threading.Event()
 
     def repeat() -> None:
@@ -72,7 +72,7 @@ def shapes_changed_meanwhile(random: Random, folder: Path) -> int:
 
 
 def _changing() -> tuple[Callable[[], None], list[Callable[[], object]]]:
-    """Return what changes arrays to and fro, and calls that look at them more than once."""
+    """Return a function that keeps changing arrays, and calls that read them more than once."""
     n = 50_000
     numbers, places, out = np.arange(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
     mask = np.zeros(n, bool)
@@ -103,7 +103,7 @@ def _changing() -> tuple[Callable[[], None], list[Callable[[], object]]]:
 
 @attack
 def contents_changed_meanwhile(random: Random, folder: Path) -> int:
-    """Positions, masks and outputs change on another thread while operators look at them."""
+    """Positions, masks and outputs change on another thread while operators read them."""
     change, calls = _changing()
     end = beside(change)
     try:
@@ -148,7 +148,7 @@ def forks_from_threads(random: Random, folder: Path) -> int:
 
 @attack
 def storms_of_signals(random: Random, folder: Path) -> int:
-    """Thousands of signals a second interrupt what cuplug waits for."""
+    """Thousands of signals per second interrupt cuplug's waits."""
     seen = []
     signal.signal(signal.SIGALRM, lambda number, frame: seen.append(number))
     signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)

@@ -21,11 +21,11 @@ STEPS = [None, 1, -1, 2, -2, 3]
 N_KEPT = 8  # pairs of arrays
 REFUSED = (TypeError, ValueError, IndexError)
 
-Pair = tuple[Any, Any]  # NumPy's array and cuplug's
+Pair = tuple[Any, Any]  # a NumPy array and a cuplug array
 
 
 class Program:
-    """Pairs of arrays, each of which must stay alike whatever is done with the others."""
+    """Pairs of arrays. The arrays of each must stay equal, whatever is done with other pairs."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -35,7 +35,7 @@ class Program:
             self.make()
 
     def make(self) -> None:
-        """Add a new array, with memory of its own."""
+        """Add a new array, with its own memory."""
         shape = tuple(self.random.choice(SIZES) for _ in range(self.random.choice([0, 1, 2, 2, 3])))
         x = np.random.default_rng(self.random.getrandbits(32)).integers(0, 4, shape)
         x = x.astype(self.random.choice(DTYPES))
@@ -44,7 +44,7 @@ class Program:
         self.add(x, y)
 
     def laid_out(self, x: Any) -> Any:
-        """Return a copy as it is, or in memory that is no C-ordered, aligned, writable array's."""
+        """Return a copy, or one that is not C-ordered, not aligned, or not writable."""
         way = self.random.randrange(5)
         if way == 0:
             return x.astype(x.dtype.newbyteorder(">"))
@@ -57,7 +57,7 @@ class Program:
         return copy
 
     def add(self, x: Any, y: Any) -> None:
-        """Add a pair, in place of another where there are many."""
+        """Add a pair; it replaces another one if there are many."""
         if len(self.pairs) == N_KEPT:
             self.pairs.pop(self.random.randrange(N_KEPT))
         self.pairs.append((x, y))
@@ -67,7 +67,7 @@ class Program:
         return self.random.choice(self.pairs)
 
     def pick_writable(self) -> Pair:
-        """Return one of the pairs that may be changed; others must refuse it."""
+        """Return a pair that may be changed, after checking that others reject changes."""
         x, y = self.pick()
         if x.flags.writeable:
             return x, y
@@ -77,7 +77,7 @@ class Program:
         return self.pick_writable()
 
     def key(self, shape: tuple[int, ...], has_arrays: bool) -> Any:
-        """Return a key for an array of a shape, whose positions are there."""
+        """Return a key for an array of a shape, with positions in range."""
         items: list[Any] = []
         for n in shape:
             kind = self.random.random()
@@ -87,7 +87,7 @@ class Program:
                 items.append(
                     np.array(self.random.sample(range(n), self.random.randint(0, min(n, 3))))
                 )
-                items[-1] = items[-1].astype(int)  # also where there are none
+                items[-1] = items[-1].astype(int)  # also for an empty array
                 has_arrays = False
             else:
                 ends = [
@@ -109,28 +109,28 @@ class Program:
 
 
 def view(p: Program) -> None:
-    """Look at a part of an array."""
+    """Add a view of an array."""
     x, y = p.pick()
     key = p.key(x.shape, False)
-    key = key if ... in key else (*key, ...)  # an array of NumPy's, not a number
+    key = key if ... in key else (*key, ...)  # a NumPy array, not a number
     p.add(x[key], y[key])
 
 
 def turned(p: Program) -> None:
-    """Exchange dimensions, and turn them round."""
+    """Permute and reverse dimensions."""
     x, y = p.pick()
     order = p.random.sample(range(x.ndim), x.ndim)
     p.add(x.transpose(order), xp.permute_dims(y, order))
 
 
 def in_one_line(p: Program) -> None:
-    """Put the elements into one dimension, as a copy."""
+    """Copy the elements into one dimension."""
     x, y = p.pick()
     p.add(x.reshape(-1, copy=True), xp.reshape(y, (-1,), copy=True))
 
 
 def made(p: Program) -> None:
-    """Call a function whose result has memory of its own."""
+    """Call a function whose result has its own memory."""
     x, y = p.pick()
     function: Callable[[Any, Any], Any] = p.random.choice(
         [
@@ -156,7 +156,7 @@ def made(p: Program) -> None:
 
 
 def written(p: Program) -> None:
-    """Write a number, or what another array has, to a part of one."""
+    """Write a number, or elements of another array, to a part of an array."""
     x, y = p.pick_writable()
     key = p.key(x.shape, True)
     theirs, ours = p.random.choice([(1, 1), (0, 0), p.pick()])
@@ -170,7 +170,7 @@ def written(p: Program) -> None:
 
 
 def changed(p: Program) -> None:
-    """Change an array in place by another one, which may share its memory."""
+    """Update an array in place with another one, which may share its memory."""
     x, y = p.pick_writable()
     a, b = p.pick()
     if x.dtype != a.dtype or x.shape != a.shape or x.dtype == bool:
@@ -181,7 +181,7 @@ def changed(p: Program) -> None:
 
 
 def keyed(p: Program) -> None:
-    """Read, and write a number, by a key that is one of the arrays, also by a part of itself."""
+    """Read and write with a key that is one of the arrays, also a part of the array itself."""
     x, y = p.pick_writable()
     a, b = p.pick()
     if not x.ndim or not a.ndim or a.dtype.kind not in "biu":
@@ -200,7 +200,7 @@ def keyed(p: Program) -> None:
 
 
 def by_numbers(p: Program) -> None:
-    """Change an array in place by a number, or put it in order."""
+    """Update an array in place with a number, or sort it."""
     x, y = p.pick_writable()
     if x.dtype == bool or not x.ndim:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs attacks for some minutes, each in a process of its own, and counts what has happened.
+"""Run attacks for some minutes, each in its own process, and count the outcomes.
 
 python tests/hostile/run.py --minutes 60          # or: make hostile MINUTES=60
 python tests/hostile/run.py --only lying_tensors --seed 7
@@ -24,12 +24,12 @@ FILES = (
     *("damaged_files", "lying_arguments", "races", "poor_machines", "random_programs"),
     *("surroundings", "foreign_state", "many_arrays"),
 )
-LIMIT_S = 400.0  # of one attack: beyond it, it hangs
+LIMIT_S = 400.0  # of one attack; a longer one counts as hung
 
 
 @dataclass
 class Count:
-    """What came of an attack."""
+    """The outcomes of an attack."""
 
     runs: int = 0
     tried: int = 0
@@ -44,14 +44,14 @@ def names() -> list[str]:
 
     sys.path.append(
         str(Path(__file__).resolve().parents[1])
-    )  # where all tests find what they share
+    )  # the folder with modules that tests share
     for file in FILES:
         importlib.import_module(file)
     return list(ATTACKS)
 
 
 def run_one(name: str, seed: int) -> None:
-    """Run an attack in this process and write how many things it has tried."""
+    """Run an attack in this process and print its number of attempts."""
     names()
     from attacks import ATTACKS
 
@@ -63,7 +63,7 @@ def run_one(name: str, seed: int) -> None:
 
 
 def run_apart(name: str, seed: int, count: Count) -> str:
-    """Run an attack in a process of its own; return what it said if it failed."""
+    """Run an attack in a separate process; return its output if it failed."""
     command = [sys.executable, "-X", "faulthandler", __file__, "--one", name, "--seed", str(seed)]
     count.runs += 1
     try:
@@ -82,7 +82,7 @@ def run_apart(name: str, seed: int, count: Count) -> str:
 
 
 def report(counts: dict[str, Count]) -> None:
-    """Write a table of what has happened."""
+    """Print a table of the outcomes."""
     print(f"{'attack':28} {'runs':>5} {'tried':>10} {'deaths':>7} {'hangs':>6} {'wrong':>6}")
     whole = Count()
     for name, count in counts.items():
@@ -98,7 +98,7 @@ def _line(name: str, count: Count) -> str:
 
 
 def main() -> int:
-    """Run what the command line says; 1 where anything failed."""
+    """Run the attacks that the command line selects; return 1 if any failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=0.0, help="0: each attack once")
     parser.add_argument("--only", help="the attacks whose names contain this")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders, variables, packages and libraries around a process that are not as they should be."""
+"""Unsafe or damaged folders, variables, packages and libraries around a process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DAMAGE = (
 
 
 def _kinds(folder: Path) -> list[str]:
-    """Make a folder of each kind; return their paths, and texts that are no paths."""
+    """Create a folder of each kind; return their paths, and texts that are not paths."""
     for name in ("good", "unsafe", "full"):
         (folder / name).mkdir(exist_ok=True)
         for kept in KEPT:
@@ -44,7 +44,7 @@ def _kinds(folder: Path) -> list[str]:
 
 @attack
 def hostile_folders(random: Random, folder: Path) -> int:
-    """Variables name files, links, folders of everyone; the working directory is removed."""
+    """Variables name files, links and world-writable folders; the working directory is removed."""
     kinds = _kinds(folder)
     text = """
 import os
@@ -71,7 +71,7 @@ check()
 
 @attack
 def malformed_entry_points(random: Random, folder: Path) -> int:
-    """Packages whose metadata is damaged hide nothing that other packages have."""
+    """Packages with damaged metadata do not hide the entry points of other packages."""
     good = folder / "fine-1.0.dist-info"
     good.mkdir()
     (good / "METADATA").write_text("Metadata-Version: 2.1\nName: fine\nVersion: 1.0\n")
@@ -100,7 +100,7 @@ assert {str(folder / "fine_package" / "librelu.so")!r} in paths, paths
 
 @attack
 def other_cores_on_the_path(random: Random, folder: Path) -> int:
-    """Another libcuplug.so.1 is found first: an ImportError says so, or cuplug's own is used."""
+    """Another libcuplug.so.1 is found first: ImportError reports it, or cuplug's own is used."""
     source, library = folder / "core.c", folder / "libcuplug.so.1"
     bodies = [
         "int cuplug_other(void) { return 0; }",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rooms of the house, as docs/architecture.md lists them, and who uses whom."""
+"""The rooms, as docs/architecture.md lists them, and the dependencies between modules."""
 
 import re
 from collections import defaultdict
@@ -39,13 +39,13 @@ def _section() -> str:
 
 
 def read_rooms() -> list[Room]:
-    """Return the rooms in their order: each uses those before it, and no other."""
+    """Return the rooms in their order: each uses only earlier ones."""
     rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|([^|]*)\|([^|]*)\|$", _section(), re.M)
     return [Room(name, *(tuple(x.split()) for x in sides)) for name, *sides in rows]
 
 
 def read_wings() -> list[Wing]:
-    """Return the wings of the package in their order: each imports only those before it."""
+    """Return the wings of the package in their order: each imports only earlier ones."""
     rows = re.findall(r"^\| (\w+) \| (?:`(_\w+)/` )?\| ((?:`\w+` )+)\|$", _section(), re.M)
     return [
         Wing(name, folder, tuple(rooms.replace("`", "").split())) for name, folder, rooms in rows
@@ -57,13 +57,13 @@ FOLDERS = [wing.folder for wing in read_wings() if wing.folder]
 
 
 def module_of(file: Path) -> tuple[str, ...]:
-    """Return where a module lies: ("core", "base", "status"); files of one name are one module."""
+    """Return the module of a file, ("core", "base", "status"); files of one name are one module."""
     folder = next(folder for folder in (CORE, RUNTIME, PACKAGE) if folder in file.parents)
     return _in_room((folder.name, *file.relative_to(folder).with_suffix("").parts))
 
 
 def _in_room(module: tuple[str, ...]) -> tuple[str, ...]:
-    """Leave out the folder of the wing of a room."""
+    """Remove the folder of a room's wing."""
     return (module[0], *module[2:]) if module[1:3] in ROOM_FOLDERS else module
 
 
@@ -98,9 +98,9 @@ def package_modules() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
 
 
 def _imports(text: str) -> set[str]:
-    """Return the dotted names of cuplug's own that are imported, at any depth of the code.
+    """Return the dotted names of cuplug modules that are imported, at any depth of the code.
 
-    Those that `import_module` is given count, too.
+    Arguments of `import_module` also count.
     """
     found = set(re.findall(r"^\s*c?import (cuplug[\w.]*)", text, re.M))
     found |= set(re.findall(r"""import(?:_module|__)\(\s*f?["'](cuplug[\w.]*)""", text))
@@ -113,7 +113,7 @@ def _imports(text: str) -> set[str]:
 
 
 def _known(name: str, known: set[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the module that a dotted name is, or is in."""
+    """Return the module that a dotted name names, or that contains it."""
     parts = _in_room(("cuplug", *name.split(".")[1:]))
     while parts:
         for module in (parts, (*parts, "__init__")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site in a browser, for readers who listen, or use the keyboard alone."""
+"""The site in a browser, for readers with screen readers or only the keyboard."""
 
 import shutil
 

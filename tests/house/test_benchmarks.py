@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks' own machinery: wrong results, failures and targets are told as they are."""
+"""The code of the benchmarks: wrong results, failures and targets are reported correctly."""
 
 import importlib
 import json
@@ -25,12 +25,12 @@ VALUES = np.arange(3.0)
 
 
 def steady(elapsed_ns: float, result: np.ndarray = VALUES) -> Contender:
-    """A contender whose work always takes that long."""
+    """Return a contender whose work always takes this time."""
     return Contender(lambda number: number * elapsed_ns, lambda: result)
 
 
 def compare(**targets: Target) -> Comparison:
-    """A comparison of a fast contender, a slow one and three that cannot be measured."""
+    """Return a comparison of a fast contender, a slow one and three that cannot be measured."""
 
     def unavailable() -> Contender:
         raise Skip("no such thing here")
@@ -75,7 +75,7 @@ def test_preparing_takes_nothing_from_the_time_for_measuring():
 
 
 def counted(elapsed_ns: float, runs: list[int]) -> Contender:
-    """A contender as long as that, which notes how often it works."""
+    """Return a contender of this duration that counts its runs."""
     return Contender(lambda number: runs.append(number) or number * elapsed_ns, lambda: VALUES)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C tests, alone and with sanitizers, the headers in each language, the kept fuzz inputs.
+"""The C tests, with and without sanitizers, the headers in each language, the kept fuzz inputs.
 
-The first lines of tests/*/test_*.c say how each is built and run:
+The first lines of tests/*/test_*.c describe how each is built and run:
 
     /* sanitizers: address,undefined | thread */   where slow tests run, also with each of these
     /* fake-cuda */                                with the driver that needs no GPU
@@ -31,7 +31,7 @@ INCLUDES = [f"-I{folder}" for folder in FOLDERS]
 
 
 def directive(source: Path, name: str) -> str | None:
-    """Return what a source's first lines say of `name`: its value, "" for a bare word, or None."""
+    """Return the value of `name` in a source's first lines, "" for a bare word, or None."""
     head = source.read_text()[:800]
     found = re.search(rf"/\* {name}(?:: ([^*]*?))? \*/", head)
     return (found.group(1) or "") if found else None
@@ -83,10 +83,10 @@ def run_program(command: list, fake: Path | None, folder: Path) -> None:
     """Run a program, with the driver of a directory; it must succeed."""
     variables = environment()
     variables["CUPLUG_TEST_PLUGINS"] = str(Path(flags.lib_directory()) / "cuplug")
-    # The leak sanitizer of gcc 12 crashes where a library was opened at run time; the fake driver
-    # counts what is left over itself.
+    # The leak sanitizer of gcc 12 crashes if a library was opened at run time. The fake driver
+    # counts leaks itself.
     variables["ASAN_OPTIONS"] = f"detect_leaks={int(fake is None)}"
-    # A forked child never joins the threads of its parent. What threads do is waited for before an
+    # A forked child never joins the threads of its parent. The work of threads ends before an
     # exit, which need not wait a second for races.
     variables["TSAN_OPTIONS"] = "halt_on_error=1:report_thread_leaks=0:atexit_sleep_ms=0"
     if runs_all():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The image of examples/container, and processes whose system is locked down as services are."""
+"""The image of examples/container, and processes with the restrictions of system services."""
 
 import shutil
 import subprocess

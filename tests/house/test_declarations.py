@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Cython is told of our headers is what they declare."""
+"""The declarations of headers for Cython equal the headers."""
 
 import re
 import sys
@@ -14,7 +14,7 @@ BASE = ROOT / "build" / "python" / "cuplug" / "_engine" / "base"
 
 
 def declared(text: str) -> list[str]:
-    """Return the lines that Cython gets for C."""
+    """Return the C lines that are declared to Cython."""
     found = declarations.Declarations(shared={"take"}, later=set())
     found.declare(text)
     return found.lines

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls go down: Python, Cython, core, plugin, kernel; and in both, room by room.
+"""Dependencies go down: Python, Cython, core, plugin, kernel; in package and core, room by room.
 
 docs/architecture.md has the one list of rooms. Includes, imports, cimports and stubs are read.
 """
@@ -29,11 +29,11 @@ from rooms import (
 PLUGINS = sorted((ROOT / "plugins").rglob("*.*"))
 ROOMS = [room.name for room in read_rooms()]
 WINGS = read_wings()
-# Modules at the top of the package: what everybody imports, and where they stand among the rooms.
+# Modules at the top of the package, which all import, and their position among the rooms.
 TOP = {"errors": "base", "_memoryviews": "lookup", "ops": "lookup", "testing": "author"}
 TOP |= {"setuptools": "author"}
 TOP |= {"xarray": "frameworks", "tvm_ffi": "frameworks"}
-TOP |= {"__init__": "author"}  # which the commands use, as users do
+TOP |= {"__init__": "author"}  # which commands use like users
 TOP |= {wing.folder: wing.rooms[0] for wing in WINGS}
 STANDARD = {
     *("ctype", "errno", "float", "inttypes", "locale", "math", "stdarg", "stdatomic", "stddef"),
@@ -52,7 +52,7 @@ PARTS_OF_ROOMS = {"array_api/beyond"}  # folders in rooms, whose modules the roo
 
 
 def place(module: tuple[str, ...]) -> int:
-    """Return the number of a module's room; those of the lobby come last."""
+    """Return the number of a module's room; rooms of the lobby are last."""
     room = TOP.get(module[1], module[1])
     return ROOMS.index(room) if room in ROOMS else len(ROOMS)
 
@@ -69,13 +69,13 @@ def test_modules_use_each_other_downwards(modules):
 
 
 def wing_of(module: tuple[str, ...]) -> int:
-    """Return the number of the wing of a module of the package; that of the lobby is the last."""
+    """Return the number of the wing of a module of the package; the lobby is the last wing."""
     room = TOP.get(module[1], module[1])
     return next((k for k, wing in enumerate(WINGS) if room in wing.rooms), len(WINGS))
 
 
 def test_a_wing_imports_only_those_above_it():
-    """Hence the engine imports no other, also not inside functions."""
+    """Hence the engine imports no other wing, also not inside functions."""
     modules = package_modules()
     wrong = [(a, b) for a, used in modules.items() for b in used if wing_of(b) > wing_of(a)]
     assert wrong == []
@@ -177,7 +177,7 @@ def test_core_and_runtime_need_the_c_library_alone(name):
 
 
 def test_nothing_that_is_installed_needs_a_library_of_threads():
-    """Threads are the core's: those of OpenMP hang in forked children."""
+    """The core provides threads: OpenMP's hang in forked children."""
     libraries = sorted(Path(flags.PACKAGE).rglob("*.so*"))
     assert len(libraries) > 10
     for path in libraries:
@@ -240,7 +240,7 @@ def test_public_headers():
 
 
 def foreign_includes(file: Path) -> set[str]:
-    """Return the headers that a plugin's source includes and authors are not given."""
+    """Return the headers in a plugin's source that authors do not have."""
     outside = system_includes(file) - STANDARD
     toolkit = ("cooperative_groups", "cuda_", "cub/", "thrust/")
     outside = {name for name in outside if not name.startswith(toolkit)}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents: what is marked as tested works as printed, and all links lead somewhere.
+"""The documents: marked examples work as printed, and all link targets exist.
 
-A mark is a comment before a fenced block. `<!-- tested -->` alone: a console block runs its lines
-after `$` and compares what they print; the pycon blocks of a document are one doctest. `tested:
-file NAME` writes the block to a file; `tested: copy of PATH` does too, and holds it equal to a file
-of the repository. `tested: needs nvcc` skips the block where there is none; likewise pkg-config, a
-gpu and LIBRARIES, one or several: `needs gpu and torch`.
+A mark is a comment before a fenced block. With `<!-- tested -->`, a console block runs its lines
+after `$` and compares their output; the pycon blocks of a document are one doctest. `tested: file
+NAME` writes the block to a file; `tested: copy of PATH` also does, and requires that it equals a
+file of the repository. `tested: needs nvcc` skips the block if nvcc is missing. pkg-config, a gpu
+and LIBRARIES may also be required, one or several: `needs gpu and torch`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Block:
 
     @property
     def needs(self) -> str:
-        """What must be there for the block to run; "" for nothing."""
+        """The requirements of the block; "" for none."""
         return self.how.removeprefix("needs ") if self.how.startswith("needs ") else ""
 
 
@@ -68,19 +68,19 @@ def sessions() -> Iterator[object]:
     """Give each document a session for the blocks without needs, and one for each need."""
     for document in DOCUMENTS:
         for need in sorted({block.needs for block in read_blocks(document)}):
-            # What nvcc compiles in documents is in other tests, too.
+            # Code for nvcc in documents is also in other tests.
             names = {"gpu": pytest.mark.gpu, "nvcc": pytest.mark.slow}
             marks = [mark for name, mark in names.items() if name in need.split()]
             yield pytest.param(document, need, marks=marks, id=f"{document.name}-{need or 'all'}")
 
 
 def is_met(need: str, there: str) -> bool:
-    """Whether all that a block needs is among what is there."""
+    """Return whether all requirements of a block are available."""
     return set(need.split()) <= set(there.split()) | {"and"}
 
 
 def skip_without(need: str) -> None:
-    """Skip the running test where something it needs is missing."""
+    """Skip the running test if a requirement is missing."""
     for name in need.split(" and "):
         if name in PROGRAMS and not shutil.which(name):
             pytest.skip(f"needs {name} on PATH")
@@ -89,7 +89,7 @@ def skip_without(need: str) -> None:
 
 
 class Shell:
-    """A session in a directory of its own, where `python` and `cuplug` are those under test."""
+    """A session in a separate directory, where `python` and `cuplug` are the tested ones."""
 
     def __init__(self, directory: Path) -> None:
         tools = directory / "tools"
@@ -108,7 +108,7 @@ class Shell:
         self.environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
 
     def run(self, command: str) -> tuple[int, str]:
-        """Run one command; variables that it exports stay."""
+        """Run one command and keep variables that it exports."""
         script = f'{command}\nstatus=$?; env -0 > "{self.state}"; exit $status'
         done = subprocess.run(
             ["bash", "-c", script],
@@ -125,7 +125,7 @@ class Shell:
 
 
 def split_commands(text: str) -> list[tuple[str, str]]:
-    """Split a console block into commands and what each prints."""
+    """Split a console block into commands and their outputs."""
     parts = re.split(r"^\$ ", text, flags=re.M)
     assert not parts[0].strip(), "a console block begins with a command"
     pattern = re.compile(r"((?:[^\n]*\\\n)*[^\n]*\n)(.*)", re.S)
@@ -133,7 +133,7 @@ def split_commands(text: str) -> list[tuple[str, str]]:
 
 
 def run_console(shell: Shell, block: Block) -> None:
-    """Run the commands of a block and compare what they print."""
+    """Run the commands of a block and compare their output."""
     for command, wanted in split_commands(block.text):
         status, seen = shell.run(command)
         place = f"{block.document.name}:{block.line}: {command}"
@@ -152,7 +152,7 @@ def write_file(shell: Shell, block: Block) -> None:
 
 
 def run_doctest(shell: Shell, document: Path, blocks: list[Block]) -> None:
-    """Run blocks as one doctest, each on the lines that it has in its document."""
+    """Run blocks as one doctest, with their line numbers in the document."""
     lines: list[str] = []
     for block in blocks:
         lines += [""] * (block.line - len(lines)) + block.text.splitlines()
@@ -177,7 +177,7 @@ def test_document_works_as_printed(document: Path, need: str, tmp_path: Path) ->
 
 
 def anchors(document: Path) -> set[str]:
-    """Return the anchors of a document's headings, as GitHub makes them."""
+    """Return the anchors of a document's headings, as on GitHub."""
     headings = re.findall(r"^#+ (.+)$", FENCED.sub("", document.read_text()), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

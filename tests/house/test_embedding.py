@@ -54,7 +54,7 @@ def test_an_interpreter_that_ends_before_the_program(run):
 
 
 def test_an_interpreter_after_another(run):
-    """NumPy, and therefore cuplug, is for one interpreter of a process: the other gets an error."""
+    """NumPy, and so cuplug, works in only one interpreter of a process; others raise an error."""
     done = run(CALLS, CALLS, "print('others work', flush=True)")
     assert done.returncode == 0
     assert done.stdout == f"{SAID}ended with 1\nothers work\nended with 0\nunloaded\n"

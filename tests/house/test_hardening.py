@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was built ends a process whose stack or buffers were overrun, before that can be misused."""
+"""Built code ends a process whose stack or buffers were overrun, before that can be exploited."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ MODULES = sorted(Path(PACKAGE).rglob("*.cpython-*.so"))
 
 
 def needed_symbols(path: Path) -> set[str]:
-    """Return the names of the functions that a library takes from others."""
+    """Return the names of the functions that a library imports."""
     with path.open("rb") as file:
         symbols = ELFFile(file).get_section_by_name(".dynsym").iter_symbols()
         return {x.name for x in symbols if x["st_shndx"] == "SHN_UNDEF"}
@@ -44,7 +44,7 @@ def test_the_core():
 
 
 def test_plugins():
-    """Those that have arrays on the stack."""
+    """Plugins that have arrays on the stack."""
     checked = {path.name for path in PLUGINS if checks_stacks(path)}
     assert {"libgather.so", "librelu.so", "libscan.so", "libsorting.so"} <= checked
     assert any(map(checks_buffers, PLUGINS))

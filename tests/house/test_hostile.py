@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each attack of tests/hostile once; and the page that says what they are."""
+"""Each attack of tests/hostile once; and the page that describes them."""
 
 import json
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The house stays tidy: names, lengths, licence lines; adding an operator edits no list."""
+"""The house rules: names, lengths, license lines; adding an operator edits no list."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ BANNED = {"utils", "util", "common", "misc", "helpers", "helper"}
 
 
 def sources() -> list[Path]:
-    """Return the source files that git knows or would take."""
+    """Return the source files that git tracks or would add."""
     command = ["git", "ls-files", "-co", "--exclude-standard"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     paths = [ROOT / line for line in done.stdout.splitlines()]
@@ -23,7 +23,7 @@ def sources() -> list[Path]:
 
 
 def faults(path: Path) -> list[str]:
-    """Return what is wrong with a source file: its name, length, license line or whitespace."""
+    """Return the errors of a source file: its name, length, license line or whitespace."""
     lines = path.read_text().splitlines()
     is_generated = "golden" in path.parts
     is_code = path.suffix in CODE and not is_generated
@@ -43,7 +43,7 @@ def test_sources_are_short_licensed_and_well_named():
     assert [fault for path in files for fault in faults(path)] == []
 
 
-# Lines of C that each folder may have, which docs/architecture.md explains.
+# Maximum lines of C in each folder, which docs/architecture.md explains.
 MOST_LINES = {"core": 17_920, "runtime": 4_250, "include": 5_575}
 
 
@@ -57,7 +57,7 @@ def test_the_core_stays_small(folder):
 
 
 def test_nothing_but_sources_lies_among_sources():
-    """Such as what patch leaves behind."""
+    """Such as files that `patch` creates."""
     files = [
         path for x in ("core", "runtime", "include", "plugins") for path in (ROOT / x).rglob("*")
     ]
@@ -65,7 +65,7 @@ def test_nothing_but_sources_lies_among_sources():
 
 
 def test_folders_are_read_at_a_glance():
-    """Tests of a room, and pages, may be many."""
+    """Rooms may have many tests, and docs many pages."""
     apart = {"tests", "docs"}
     folders = {path.parent for path in sources() if path.relative_to(ROOT).parts[0] not in apart}
     sizes = {folder: sum(path.is_file() for path in folder.iterdir()) for folder in folders}
@@ -86,7 +86,7 @@ def test_nothing_shadows_the_cython_package():
 
 
 def test_cimports_name_modules():
-    """Of `from cuplug.base cimport core` Cython lists no dependency: C would not be made anew."""
+    """Cython lists no dependency for `from cuplug.base cimport core`: C would become stale."""
     files = [*(ROOT / "cython").rglob("*.pyx"), *(ROOT / "cython").rglob("*.pxd")]
     assert files
     rooms = re.compile(r"^\s*from cuplug(\.\w+)? cimport ", re.M)

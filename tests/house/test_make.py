@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What make builds, and builds again."""
+"""The targets of make, and their rebuilds."""
 
 import os
 import re
@@ -35,7 +35,7 @@ def test_settings_of_single_objects_are_of_files_that_are_there():
 
 
 def test_headers_of_numpy_may_move(tmp_path):
-    """pip builds in an environment of its own, which is gone when it builds again."""
+    """pip builds in a new environment each time, and removes it."""
     for name in ("first", "second"):
         folder = tmp_path / name
         (folder / "include").mkdir(parents=True)
@@ -78,7 +78,7 @@ def test_what_was_made_of_files_that_are_gone_goes(tmp_path):
 
 
 def test_a_moved_module_is_translated(tmp_path):
-    """Its file may be older than what was translated of the others."""
+    """Its file may be older than the generated C of the others."""
     target = tmp_path / "cython" / "translated"
     command = [*BUILD, "-n", f"BUILD={tmp_path}", "VENV=", "NVCC=", str(target)]
     run_at(command, ROOT)
@@ -120,7 +120,7 @@ USUAL = [str(x) for x in USUAL_ARCHITECTURES]  # of `cuplug build`
 
 
 def cuda_commands(folder: Path, gpus: str, *settings: str, known: str = KNOWN) -> str:
-    """Return what make would run for plugins, with an nvcc that knows some architectures."""
+    """Return the commands of make for plugins, with an nvcc that supports some architectures."""
     for name, text in (("nvcc", known), ("nvidia-smi", gpus)):
         script = folder / name
         script.write_text(f"#!/bin/sh\nprintf '{text}'\n")
@@ -199,7 +199,7 @@ def test_translation_follows_what_modules_are_made_of(tmp_path):
         assert {path.parent for path in after} == {tmp_path / "build" / "cython" / "cuplug"}
         return {path.stem for path in after if before.get(path) != after[path]}
 
-    assert translated() == {"_cython", "alone", "user"}  # the first: what all modules share
+    assert translated() == {"_cython", "alone", "user"}  # the first: the shared code
     assert translated() == set()
     (package / "shared.pxd").touch()
     assert translated() == {"user"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel, the installation for C programs, the example packages, and what the build asks for."""
+"""The wheel, the installation for C programs, the example packages, and the build requirements."""
 
 import os
 import re
@@ -20,7 +20,7 @@ BACKEND = ROOT / "build_backend"
 
 
 def without_network() -> list[str]:
-    """Return what starts a command in a network where nobody is; [] if there can be none."""
+    """Return the prefix that runs a command in an empty network; [] if that is impossible."""
     command = ["unshare", "--map-root-user", "--net"]
     done = subprocess.run(["sh", "-c", f"{' '.join(command)} true"], capture_output=True)
     return [] if done.returncode else command
@@ -101,7 +101,7 @@ def test_wheel_has_the_core_under_its_soname(wheel):
 
 
 def test_one_core_in_a_process(run_python):
-    """A core that is there already, as in a C host, serves Python too."""
+    """Python also uses a core that is already loaded, as in a C program."""
     code = """
 import ctypes, os, sys
 import importlib.util
@@ -146,7 +146,7 @@ except ValueError as error:
 
 
 def prerequisites(*arguments: str, **variables: str) -> str:
-    """Return what the check of prerequisites says; it must fail."""
+    """Return the message of the check of prerequisites, which must fail."""
     done = subprocess.run(
         ["sh", str(BACKEND / "prerequisites.sh"), *arguments],
         env={**os.environ, **variables},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures and quoted figures are those of the committed table, and the table is its data."""
+"""The pictures and quoted figures equal the committed table, and the table equals its data."""
 
 import json
 import re
@@ -81,7 +81,7 @@ def test_a_table_without_the_rows_gives_no_picture(tmp_path):
     empty.write_text(json.dumps({"machine": REPORT["machine"], "benchmarks": {}}))
     (tmp_path / "calls.svg").write_text("of an older table")
     drawn = {path.stem for path in pictures.draw(empty, tmp_path)}
-    assert drawn == {"whole"}  # which is of no table
+    assert drawn == {"whole"}  # which is not from a table
     assert not (tmp_path / "calls.svg").exists()
 
 

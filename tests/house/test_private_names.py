@@ -65,7 +65,7 @@ def test_jax_names_are_listed():
 
 
 def test_each_mangled_name_is_used():
-    """By modules that call `find_symbols`, under a readable name."""
+    """Modules that call `find_symbols` use it under a readable name."""
     text = LIBTORCH.read_text()
     keys = re.findall(r'^    (b"[^"]+"):', text, re.M)
     users = [path.read_text() for path in sources() if "find_symbols" in path.read_text()]

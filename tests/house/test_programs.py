@@ -27,7 +27,7 @@ positive: 3 2
 
 
 def run(command: list, cwd: Path, **variables: str) -> str:
-    """Run a command that must succeed; return what it printed."""
+    """Run a command that must succeed; return its output."""
     usual = {k: v for k, v in environment().items() if not k.startswith("MAKE")}
     done = subprocess.run(
         command, cwd=cwd, env=usual | variables, capture_output=True, text=True, timeout=600
@@ -39,7 +39,7 @@ def run(command: list, cwd: Path, **variables: str) -> str:
 
 @pytest.fixture
 def sources(tmp_path) -> Path:
-    """Copy what the examples of programs are made of."""
+    """Copy the files of the example programs."""
     for name in ("host.c", "host.cpp", "files.c", "positive.c", "Makefile", "CMakeLists.txt"):
         shutil.copy(EXAMPLES / name, tmp_path)
     return tmp_path
@@ -47,7 +47,7 @@ def sources(tmp_path) -> Path:
 
 @pytest.fixture(params=["lib", "lib64", "lib/x86_64-linux-gnu"])
 def installed(once, request) -> tuple[Path, Path]:
-    """Return the prefix and the folder of libraries of what `make install` has installed."""
+    """Return the prefix and the folder of libraries that `make install` used."""
     make = ["make", "-s", "NVCC=", "VENV="]
 
     def build(folder: Path) -> None:
@@ -138,7 +138,7 @@ def test_archive(sources, installed):
 
 @pytest.mark.slow
 def test_musl(sources):
-    """With the kernel's headers of the system: those of musl lack them."""
+    """With the system's kernel headers, which musl lacks."""
     if not shutil.which("musl-gcc"):
         pytest.skip("needs musl-gcc")
     machine = run(["cc", "-dumpmachine"], sources).strip()

@@ -59,7 +59,7 @@ def test_the_workflow_tests_the_listed_pythons():
 
 @pytest.fixture
 def copy(tmp_path) -> Path:
-    """Return a copy of the files that a release is judged by."""
+    """Return a copy of the files that the checks of a release read."""
     for name in ("core", "include", "packaging"):
         shutil.copytree(ROOT / name, tmp_path / name)
     for name in ("CHANGELOG.md", "pyproject.toml"):
@@ -159,7 +159,7 @@ def test_the_changelog_names_the_abi_and_lists_changes(copy):
 
 
 def needs(package: str) -> str:
-    """Return the name of a requirement as other package managers write it."""
+    """Return the name of a requirement in other package managers."""
     return re.split(r"[<>=]", package)[0].replace("_", "-")
 
 
@@ -210,7 +210,7 @@ def test_workflows_ask_for_targets_that_there_are(path):
 
 
 def pack(source: Path, out: Path) -> Path:
-    """Build the source archive as pip does, in an environment that has what a build requires."""
+    """Build the source archive like pip, in an environment with the build requirements."""
     code = "import sys; sys.path.insert(0, 'build_backend'); import backend; "
     code += f"print(backend.build_sdist({str(out)!r}))"
     out.mkdir()

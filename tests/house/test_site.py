@@ -11,7 +11,7 @@ DOCS = ROOT / "docs"
 INDEX = (DOCS / "index.md").read_text()
 PYTHON = (DOCS / "reference" / "python.md").read_text()
 PAGES = sorted(str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md"))
-# Parts of others, and what no program includes by itself.
+# Parts of other headers, and headers that programs do not include directly.
 INNER = {"entries.hpp", "signature.hpp", "loop.h", "packs.cuh", "walk.cuh", "walk.h"}
 
 

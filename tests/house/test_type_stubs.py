@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stubs of Cython modules, for type checkers: they agree with what the modules have."""
+"""The stubs of Cython modules, for type checkers, match the modules."""
 
 import ast
 import inspect

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheels: what is in them, in a clean environment, and the same bytes from each build."""
+"""Wheels: their contents, use in a clean environment, and the same bytes from each build."""
 
 import base64
 import csv
@@ -22,11 +22,11 @@ from places import ROOT
 pytestmark = pytest.mark.xdist_group("wheels")  # they build in one folder
 
 BACKEND = ROOT / "build_backend"
-# What manylinux_2_28 lets a wheel take from the machine, as far as this one may.
+# Libraries of the machine that manylinux_2_28 permits, and that cuplug may use.
 ALLOWED = {"libc.so.6", "ld-linux-x86-64.so.2", "libpthread.so.0", "libdl.so.2", "librt.so.1"}
 ALLOWED |= {"libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libcuplug.so.1"}
 ALLOWED |= {f"libcuplug_runtime-{cuplug.__version__}.so"}
-# Of random sizes these take next to none.
+# Files of random sizes with nearly no contents.
 ALONG_AXES = """
 import numpy as np
 from cuplug.ops import put, put_along_axis, scatter, scatter_add, take_along_axis
@@ -43,7 +43,7 @@ assert (y[1] == x[0]).all()
 
 
 def run(command: list, cwd: Path, **variables: str) -> str:
-    """Run a command that must succeed, without what `make test` has set; return its output."""
+    """Run a command that must succeed, without variables of `make test`; return its output."""
     unwanted = ("MAKE", "PYTHON", "CUPLUG", "LD_")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(unwanted)}
     done = subprocess.run(
@@ -62,14 +62,14 @@ def copy_and_build(folder: Path) -> None:
 
 def build_wheel(folder: Path, to: Path, **settings: str) -> None:
     variables = {"CUDA_ARCHS": "90", "CC": os.environ.get("CC", "cc")}
-    variables["NVCC"] = os.environ.get("NVCC", shutil.which("nvcc") or "")  # NVCC= for a quick run
+    variables["NVCC"] = os.environ.get("NVCC", shutil.which("nvcc") or "")  # NVCC= for a fast run
     variables["CCACHE"] = ""  # compile everything each time
     command = [sys.executable, "build_backend/wheels.py", str(to), sys.executable]
     run(command, folder / "source", **variables | settings)
 
 
 def begin_again(source: Path) -> None:
-    """Remove what a build made, but for its environment and two thirds of nvcc's objects."""
+    """Remove the results of a build, except its environment and two thirds of nvcc's objects."""
     made = source / "build" / "wheel"
     objects = sorted(made.rglob("*.cu.o"))
     kept = {*objects} - {*objects[::3]} | {made / "cuda.config", made / "nvcc.works"}
@@ -113,7 +113,7 @@ def test_a_wheel_needs_only_what_every_machine_has(wheel, unpacked):
 @pytest.mark.slow
 def test_the_functions_of_cython_are_in_one_module(unpacked):
     modules = unpacked.rglob("*.cpython-*.so")
-    name = b"<cyfunction %U at %p>"  # how the largest of them show themselves
+    name = b"<cyfunction %U at %p>"  # marks of the largest of them
     (holder,) = (path for path in modules if name in path.read_bytes())
     assert holder.name.startswith("_cython.")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that stand for arrays: the sentence says what to pass."""
+"""Objects that represent arrays: the message names the object to pass."""
 
 import re
 
@@ -69,7 +69,7 @@ def test_protocols_of_traced_arrays_are_not_called():
 
 
 def test_as_the_second_argument_too():
-    """Where a number is wanted."""
+    """Where a number is expected."""
     with pytest.raises(TypeError, match=r"^scale: factor: got a traced array of JAX"):
         scale(np.ones(2), OBJECTS["JAX"][0])
 

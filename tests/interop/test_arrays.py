@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be passed as an array or a scalar, without a GPU. NumPy is the reference."""
+"""Objects that can be passed as an array or a scalar, without a GPU. NumPy is the reference."""
 
 import array
 import decimal
@@ -42,7 +42,7 @@ def test_any_array_arrives_as_it_is(ops, data):
 
 @given(data=st.data())
 def test_transposed_arrays_arrive_as_they_are(ops, data):
-    """Some larger than the tiles by which they are put in order."""
+    """Some are larger than the tiles of the copy."""
     shape = data.draw(hnp.array_shapes(min_dims=2, max_dims=4, max_side=70))
     dtype = data.draw(st.sampled_from(DTYPES))
     x = np.resize(np.arange(251, dtype=np.uint8), (*shape, np.dtype(dtype).itemsize)).view(dtype)
@@ -60,7 +60,7 @@ def test_no_memory_for_a_copy(ops):
 
 @pytest.mark.parametrize("dtype", LARGE)
 def test_large_arrays_arrive_as_they_are(ops, dtype):
-    """Copied by several threads: transposed, in Fortran order, backwards, repeated, misaligned."""
+    """Copied by several threads: transposed, in Fortran order, reversed, repeated, misaligned."""
     x = np.arange(1200 * 41 * 130).astype(dtype).reshape(1200, 41, 130)
     row = x[3]
     misaligned = np.zeros(x.nbytes + 1, np.uint8)[1:].view(dtype).reshape(x.shape)
@@ -96,7 +96,7 @@ def test_misaligned_input_is_copied(ops, offset):
 
 
 def test_field_of_a_packed_structure(ops):
-    """Its strides are no multiple of its elements."""
+    """Its strides are not multiples of its element size."""
     table = np.zeros(5, [("a", "i1"), ("b", "f8")])
     table["b"] = [1, 2, 3, 4, 5]
     assert_same(ops.copy(table["b"]), np.array([1.0, 2, 3, 4, 5]))
@@ -355,7 +355,7 @@ def test_written_arrays_have_memory_for_each_element(shape, strides):
 
 @pytest.mark.parametrize("dtype", LARGE)
 def test_large_transposed_arrays_in_expressions(dtype):
-    """Inputs are put in the order of the outputs; what is written, or repeated, is not."""
+    """Inputs are copied to the order of the outputs; written or repeated arrays are not."""
     add = cuplug.elementwise("add(a: T, b: T) -> T", "a + b")
     count = cuplug.elementwise("count(x: T) -> (same: T, number: int64)", "same = x; number = i")
     add_to = cuplug.elementwise("add_to(inout y: T, x: T)", "y = x + y")

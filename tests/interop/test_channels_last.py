@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise operators on PyTorch tensors in channels_last and other layouts: the outputs have
-them, too."""
+"""Element-wise operators on PyTorch tensors in channels_last and other layouts, which the outputs
+also have."""
 
 import itertools
 
@@ -23,7 +23,7 @@ def tensor(form, first=2):
 
 @pytest.fixture(params=["first", "many"], autouse=True)
 def tensors_before(request):
-    """The first tensors of a process are read by DLPack, not by libtorch."""
+    """Read tensors first: the first ones of a process are read by DLPack, not by libtorch."""
     for _ in range(20 if request.param == "many" else 0):
         relu(torch.ones(3))
 

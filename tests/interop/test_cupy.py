@@ -44,7 +44,7 @@ def test_views(view):
 
 
 def test_subclasses():
-    """What Python computes of an array, or of its memory, is asked for by name."""
+    """Attributes that Python computes for an array, or its memory, are read by name."""
 
     class Memory(cupy.cuda.MemoryPointer):
         pass

@@ -18,7 +18,7 @@ from layouts import LAYOUTS, assert_same
 
 
 class Exporter:
-    """A NumPy array behind `__dlpack__` alone; `versioned` False: as before DLPack 1."""
+    """A NumPy array with only `__dlpack__`; with `versioned` False, as before DLPack 1."""
 
     def __init__(self, x, versioned=True):
         self.x, self.versioned = x, versioned
@@ -50,7 +50,7 @@ def test_dlpack_alone_in_place(ops):
     assert ops.copy(np.ones(3), out=out) is out
     for call in (lambda out: scale(out, 2), lambda out: ops.copy(np.zeros(3), out=out)):
         with pytest.raises(ValueError, match="got a read-only array, expected a writable one"):
-            call(Exporter(x, versioned=False))  # it cannot say that it may be written
+            call(Exporter(x, versioned=False))  # it cannot state that it is writable
     assert x.tolist() == [1, 1, 1]
 
 
@@ -116,7 +116,7 @@ def test_dlpack_export_of_absurd_dimensions(ops, ndim):
 
 
 def test_stand_ins_of_libraries(ops, monkeypatch):
-    """As tools for documentation import them."""
+    """Such as documentation tools import."""
 
     class New(Exporter):
         pass

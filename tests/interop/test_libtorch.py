@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors read by libtorch's C functions, where these say what DLPack says; with a fake PyTorch."""
+"""Tensors read by libtorch's C functions, if these agree with DLPack; with a fake PyTorch."""
 
 import pytest
 from builds import COMPILER, compile_library, compile_module
@@ -39,7 +39,7 @@ views = [np.arange(24.0)[::-1] - 12, np.arange(24.0).reshape(4, 6).T - 12, np.ar
 
 @pytest.fixture(scope="module")
 def compiled(once):
-    """Return the directory of the fake module, linked with a library that is beside each run's."""
+    """Return the directory of the fake module, linked with a library next to each run."""
     return once("fake_torch", build_module)
 
 
@@ -57,7 +57,7 @@ def build_library(folder, lie):
 
 @pytest.fixture
 def run_with_torch(compiled, run_python, tmp_path):
-    """Return a function that runs Python text with the fake PyTorch, whose library may lie."""
+    """Return a function that runs Python text with the fake PyTorch, whose library may be wrong."""
 
     def run(code, lie=0):
         build_library(tmp_path, lie)
@@ -158,7 +158,7 @@ assert torch.counts() == (0, 1 + 16 + 2 * len(views) + 2)
 
 @pytest.mark.parametrize("lie", LIES)
 def test_what_disagrees_with_dlpack_is_not_used(run_with_torch, lie):
-    """Each reading is right all the same, and by DLPack."""
+    """Each tensor is read correctly, by DLPack."""
     run_with_torch(
         """
 for x in [np.array([[1.0, -2.0, 3.0], [4.0, -5.0, 6.0]]).T] * 20:

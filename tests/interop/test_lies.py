@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DLPack capsules that say anything of their arrays: a sentence, or the right result."""
+"""DLPack capsules with arbitrary fields: a message, or the correct result."""
 
 import ctypes
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Versioned(ctypes.Structure):
 
 @dataclass
 class Claim:
-    """What a capsule says. Memory, sizes and strides of None are null pointers."""
+    """The fields of a capsule. Memory, sizes and strides of None are null pointers."""
 
     ndim: int
     shape: list | None
@@ -39,7 +39,7 @@ class Claim:
     has_memory: bool = True
 
     def is_sound(self):
-        """Tell whether there can be such an array."""
+        """Return whether such an array is possible."""
         return 0 <= self.ndim <= 64 and (self.shape is not None or not self.ndim)
 
     def sizes(self):
@@ -60,14 +60,14 @@ class Claim:
         return low, sum(end for end in ends if end > 0) * item + item
 
     def is_inside(self):
-        """Tell whether all elements lie in the memory that there is."""
+        """Return whether all elements are inside the memory."""
         low, high = self.reach()
         begin = MEMORY // 2 + self.byte_offset
         return begin + low >= 0 and begin + high <= MEMORY
 
 
 class Liar:
-    """An array that says what it is told to."""
+    """An array with given fields."""
 
     def __init__(self, claim):
         self.claim, self.memory = claim, np.arange(MEMORY // 8, dtype=np.float64)
@@ -96,7 +96,7 @@ class Liar:
         return make(ctypes.addressof(self.managed), b"dltensor_versioned", None)
 
     def array(self):
-        """Return what a true claim describes, as NumPy reads it."""
+        """Return the array of a true claim, as read by NumPy."""
         kinds = {0: "i", 1: "u", 2: "f", 5: "c"}
         dtype = np.dtype(f"{kinds[self.claim.dtype[0]]}{self.claim.dtype[1] // 8}")
         pairs = zip(self.claim.sizes(), self.claim.steps(), strict=True)
@@ -135,10 +135,10 @@ def claims(draw):
 
 
 def is_true(claim):
-    """Tell whether a claim is of an array that operators take; None for a lie that nobody can see.
+    """Return whether operators accept the claimed array; None for a lie that cannot be detected.
 
-    That is an array of possible sizes beyond its memory. Those that are too large for any machine
-    are refused, since no memory is had for the output.
+    That is an array of possible sizes beyond its memory. Arrays too large for any machine are
+    rejected, since no memory is available for the output.
     """
     if not claim.is_sound() or not claim.has_memory or claim.byte_offset > MEMORY:
         return False
@@ -156,12 +156,12 @@ def is_true(claim):
 
 
 def call(function):
-    """Return a call's result; None where a sentence that names the operator was its answer."""
+    """Return a call's result; None if it raised a message that names the operator."""
     try:
         return function()
     except (TypeError, ValueError, MemoryError, cuplug.Error) as error:
         sentence = str(error)
-    # The last is NumPy's, of an output without elements that has absurd sizes.
+    # The last is NumPy's, for an output without elements but with extreme sizes.
     assert sentence.startswith(("copy: ", "row_sums: ", "array is too big")), sentence
     return None
 
@@ -180,7 +180,7 @@ def test_inputs(ops, claim):
     if truth:
         assert result is not None
         assert result.tobytes() == liar.array().tobytes()
-    elif result is not None:  # those without elements
+    elif result is not None:  # arrays without elements
         assert result.size == 0
     call(lambda: ops.row_sums(liar))
 
@@ -202,7 +202,7 @@ def test_outputs(ops, claim):
 
 
 def test_a_true_claim(ops):
-    """The others would pass if all were refused."""
+    """The other tests would pass if all claims were rejected."""
     claim = Claim(2, [2, 3], [-3, 1])
     assert is_true(claim)
     assert ops.copy(Liar(claim)).tolist() == [[256, 257, 258], [253, 254, 255]]

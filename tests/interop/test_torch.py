@@ -20,7 +20,7 @@ on_each_device = pytest.mark.parametrize("device", DEVICES)
 
 @pytest.fixture(scope="module", autouse=True)
 def many_tensors():
-    """The first tensors of a process are read by DLPack, not by libtorch."""
+    """Read tensors first: the first ones of a process are read by DLPack, not by libtorch."""
     for _ in range(20):
         relu(torch.ones(3))
 
@@ -136,7 +136,7 @@ def test_tensors_without_memory_of_their_own(device, capfd):
 
 @on_each_device
 def test_tensors_that_change(device):
-    """An object is not taken for what it was in the call before."""
+    """The state of an object in the previous call is not used."""
     x = torch.tensor([-1.0, 2.0], device=device)
     assert relu(x).tolist() == [0, 2]
     x.set_(torch.tensor([-1, 2, 3], device=device, dtype=torch.float32))
@@ -187,7 +187,7 @@ def test_broadcast_and_mixed_with_numpy(ops):
 
 
 class Old(torch.Tensor):
-    """As tensors were before DLPack's C exchange API, with the strictest check of streams."""
+    """A tensor from before DLPack's C exchange API, with the strictest check of streams."""
 
     __dlpack_c_exchange_api__ = None
 
@@ -257,7 +257,7 @@ def test_device_and_host_are_not_mixed():
 @pytest.mark.gpu
 @pytest.mark.parametrize("cls", [torch.Tensor, Old])
 def test_current_stream_is_used(cls):
-    """The input is written late on a stream of its own; a call elsewhere would read zeros."""
+    """The input is written late on a separate stream; a call on another one would read zeros."""
     x = torch.zeros(1 << 20, device="cuda").as_subclass(cls)
     stream = torch.cuda.Stream()
     torch.cuda.synchronize()

@@ -6,7 +6,7 @@ import pytest
 from builds import COMPILER, compile_library
 from places import FIXTURES
 
-# A PyTorch without an exchange API, whose allocator notes what it does.
+# A PyTorch without an exchange API, whose allocator records its actions.
 TORCH = """
     import sys, types
 
@@ -172,7 +172,7 @@ def test_a_graph_of_pytorch_keeps_workspaces_in_its_pool(plus_three):
 
 @pytest.fixture
 def libtorch_cuda(once):
-    """Return the directory of a libtorch_cuda.so that stands for PyTorch's."""
+    """Return the directory of a libtorch_cuda.so that replaces PyTorch's."""
 
     def build(folder):
         source, library = FIXTURES / "fake_libtorch_cuda.c", folder / "libtorch_cuda.so"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch tensors that have no plain memory: what they are, and what to pass in their place."""
+"""PyTorch tensors that have no plain memory: their names, and the object to pass instead."""
 
 import cuplug
 import pytest
@@ -44,7 +44,7 @@ TENSORS = {
 
 @pytest.fixture(params=["first", "many"], autouse=True)
 def tensors_before(request):
-    """The first tensors of a process are read by DLPack, not by libtorch."""
+    """Read tensors first: the first ones of a process are read by DLPack, not by libtorch."""
     for _ in range(20 if request.param == "many" else 0):
         relu(torch.ones(3))
         relu(torch.ones(3, dtype=torch.complex64).real)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes to PyTorch tensors count for autograd, as those of PyTorch's in-place functions do."""
+"""Writes to PyTorch tensors count for autograd, like PyTorch's in-place functions."""
 
 import re
 import threading
@@ -44,7 +44,7 @@ WRITES = [
 
 @pytest.fixture(params=["first", "many"], autouse=True)
 def tensors_before(request):
-    """The first tensors of a process are read by DLPack, not by libtorch."""
+    """Read tensors first: the first ones of a process are read by DLPack, not by libtorch."""
     for _ in range(20 if request.param == "many" else 0):
         relu(torch.ones(3))
 
@@ -66,7 +66,7 @@ def test_views_and_their_base_have_one_counter(write):
 
 
 def test_writes_of_threads_to_views_of_one_tensor_all_count():
-    """PyTorch's own writes are made without the lock of the interpreter."""
+    """PyTorch writes without the interpreter's lock."""
     base, n = torch.ones(8), 20_000
     mine, others = base[:4], base[4:]
     relu(mine, out=mine)
@@ -160,7 +160,7 @@ def test_launches_write_through_pointers_that_are_not_to_const():
     kernel[1, 4](to, source)
     assert (to._version, source._version, to.tolist()) == (1, 0, [1, 1, 1, 1])
     kernel[1, 4](to.data_ptr(), source)
-    assert to._version == 1  # an address does not say whose it is
+    assert to._version == 1  # an address does not identify the tensor
     with torch.inference_mode():
         inferred = torch.zeros(4, device="cuda")
     kernel[1, 4](to, inferred)

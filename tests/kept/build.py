@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build the kept plugins again: `python tests/kept/build.py`.
 
-Only until the first release. From then on the binaries stay as they are, because they stand for the
-plugins that people have; a later minor version of the ABI gets files of its own beside them.
+Only until the first release. After it, the binaries do not change, because they represent plugins
+that users have. A later minor version of the ABI gets additional files.
 """
 
 import lzma

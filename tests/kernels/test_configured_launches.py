@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cooperative launches, clusters and programmatic launches of kernels from source: what the driver
-is asked for on the emulated one, what they do on a GPU."""
+"""Cooperative launches, clusters and programmatic launches of kernels from source: the driver calls
+on the emulated driver, and the results on a GPU."""
 
 import cuplug
 import numpy as np

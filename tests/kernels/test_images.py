@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules without a GPU: PTX out, code that was compiled elsewhere in, names that are not there,
-pickles. Loading is for a GPU."""
+"""Modules without a GPU: PTX output, code that was compiled elsewhere, missing names, pickles.
+Loading needs a GPU."""
 
 import copy
 import pickle
@@ -136,9 +136,9 @@ def test_kernels_that_a_macro_makes_are_there():
 
 
 def again(x, monkeypatch):
-    """Return what another process would make of a pickle."""
+    """Return the object that another process would unpickle."""
     data = pickle.dumps(x)
-    assert b"cuplug._source.kernels" not in data  # public names alone
+    assert b"cuplug._source.kernels" not in data  # only public names
     monkeypatch.setattr(make, "_modules", {})
     return pickle.loads(data)
 
@@ -158,7 +158,7 @@ def test_modules_and_kernels_are_pickled_by_what_they_were_made_of(module, monke
         pickle.dumps(alone)
 
 
-@pytest.mark.gpu  # and of no sanitizer: that the driver knows no more parameters is an error there
+@pytest.mark.gpu  # not with sanitizers: the driver's missing parameters are errors
 @pytest.mark.parametrize("form", ["cubin", "ptx"])
 def test_launches_of_loaded_code(form):
     need_nvrtc()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug.compile`: kernels, their arguments, variables. Without a GPU on the emulated driver; what
-needs the real one is marked."""
+"""`cuplug.compile`: kernels, their arguments, variables, on the emulated driver. Tests
+of the real driver are marked."""
 
 import pytest
 from emulated_driver import need_nvrtc

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuplug.compile` on a GPU: what the emulated driver cannot show."""
+"""`cuplug.compile` on a GPU: properties that the emulated driver does not have."""
 
 import math
 from collections import namedtuple
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(autouse=True)
 def nvrtc():
-    """Skip where there is no compiler."""
+    """Skip the test if NVRTC is not installed."""
     need_nvrtc()
 
 
@@ -31,7 +31,7 @@ def test_on_a_gpu():
 
 
 def test_parameter_types_agree_with_the_driver():
-    """Types with padding, of each size, told by the compiler, loaded by the driver."""
+    """Types with padding, of each size: the compiler reports them, and the driver loads them."""
     source = """
     #include <cuda_fp16.h>
     #include <cuda_bf16.h>
@@ -127,7 +127,7 @@ extern "C" __global__ void relu_backward(float *grad_x, const float *grad_y, con
 
 
 def test_ptx_launched_with_addresses_in_an_autograd_function():
-    """A program for PTX text and launches with addresses; two lines are those of cuplug."""
+    """A program for PTX text and launches with addresses; two of its lines use cuplug."""
     torch = pytest.importorskip("torch")
     Stream = namedtuple("Stream", ["ptr"])
     ptx = cuplug.compile(RELU, name="relu.cu").ptx
@@ -177,7 +177,7 @@ def test_cupy_arrays():
 
 @pytest.mark.sanitizer
 def test_temporaries_live_until_the_kernel_is_done():
-    """Their memory goes back in the order of the stream that the kernel runs on."""
+    """Their memory is released in the order of the kernel's stream."""
     torch = pytest.importorskip("torch")
     source = """
     extern "C" __global__ void add(const float *x, float *sum) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of examples/run_time: on the emulated GPU where they need no other library, and on a
+"""The programs of examples/run_time: on the emulated GPU if they need no other library, and on a
 GPU."""
 
 import runpy
@@ -16,7 +16,7 @@ LIBRARIES = {"relu_torch": "torch"}
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({*PROGRAMS} - {*LIBRARIES, "expressions"}))
 def test_on_the_emulated_gpu(run_kernels, name):
-    """Each compares its results with NumPy's."""
+    """Each compares its results with NumPy."""
     run_kernels(f"import runpy; runpy.run_path({str(DIRECTORY / name) + '.py'!r})['main']()")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kernel.tune`, and what `cuplug info` tells of kernels."""
+"""`kernel.tune`, and the output of `cuplug info` for kernels."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator that computes a gradient is found, and matched with the row."""
+"""The operator that computes a gradient is found, and matched with the overload."""
 
 import re
 import subprocess

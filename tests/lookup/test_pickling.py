@@ -17,7 +17,7 @@ def library(place):
 
 
 def received(data, run_python, folder):
-    """Return what a process with plugins in a folder says of pickled data."""
+    """Return the output of a process with plugins in a folder for pickled data."""
     code = (
         "import cuplug, pickle\n"
         "try:\n"
@@ -62,7 +62,7 @@ def test_pickles_without_a_digest(library, run_python, place):
 
 
 def test_a_missing_plugin_is_an_error_of_the_call(library, tmp_path, run_python):
-    """Not of unpickling, which would end a worker; it names what is wanted, and is pickled on."""
+    """Unpickling, whose errors end workers, does not raise. The object can be pickled again."""
     data = pickle.dumps(cuplug.find("sent"))
     code = (
         "import cuplug, pickle, shutil, sys\n"
@@ -91,7 +91,7 @@ def test_what_is_in_a_pickle(library):
 
 
 def test_a_file_that_was_replaced(library, place):
-    """What ran is not there any more, and what is there did not run."""
+    """The code that ran does not exist any more, and the existing code did not run."""
     operator = cuplug.find("sent")
     operator.load()
     named_plugin(place / "fresh", "sent", VERSION=quoted("2.0")).replace(library)

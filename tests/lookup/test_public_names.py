@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public names: how they are reached, and that pickles hold no others, so modules may move."""
+"""The public names: pickles contain no others, so modules may move."""
 
 import ast
 import doctest
@@ -24,7 +24,7 @@ PACKAGE = ROOT / "cython" / "cuplug"
 MODULES = {"array_api", "ops", "random"}
 NAMES = sorted(set(cuplug.__all__) - MODULES)
 PUBLIC = {"cuplug", "cuplug.errors", "cuplug.testing", *(f"cuplug.{name}" for name in MODULES)}
-# They hold memory, code, or what is of one process; a fused function is pickled by its own name.
+# They hold memory, code, or data of one process; a fused function is pickled by its name.
 NOT_PICKLED = {cuplug.Kernel, cuplug.Module, cuplug.Fused}
 NOT_PICKLED |= {cuplug.Event, cuplug.Graph, cuplug.Handle, cuplug.Stream, cuplug.Texture}
 ON_BOTH = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -270,7 +270,7 @@ def test_names_beside_that_of_an_operator_in_use(name):
 
 
 def test_an_operator_in_use_gives_way_to_one_ahead_of_it(tmp_path, monkeypatch):
-    """And comes back where that is no longer on the search path."""
+    """It is used again if that plugin is removed from the search path."""
     stock = cuplug.ops.leaky_relu
     stock(np.zeros(1, "float32"))
     named_plugin(tmp_path / "libleaky_relu.so", "leaky_relu")
@@ -314,7 +314,7 @@ def test_exceptions_have_one_root_and_a_standard_class():
     "name", ["Device", "Event", "Graph", "In", "InOut", "Out", "Stream", "Texture"]
 )
 def test_classes_have_signatures(name):
-    """Those of Cython, too, which keep them in their docstrings."""
+    """Also classes of Cython, which have them in their docstrings."""
     cls = getattr(cuplug, name)
     names = {x.name for x in inspect.signature(cls).parameters.values()}
     documented = cls.__doc__.partition("Parameters\n")[2].partition("\n\n")[0]
@@ -337,7 +337,7 @@ def is_ours(x):
 
 @ON_BOTH
 def test_examples_of_array_functions_work(device):
-    """Each has one: without a GPU and with one, as they print no devices."""
+    """Each has one, for the host and for a GPU, since they print no devices."""
     finder = doctest.DocTestFinder(recurse=False)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     names = {"cuplug": cuplug, "numpy": np, "xp": xp}
@@ -352,7 +352,7 @@ def test_examples_of_array_functions_work(device):
 
 @ON_BOTH
 def test_examples_of_docstrings_work(device):
-    """Each public function has one; those that name a GPU run where there is one."""
+    """Each public function has one. Examples that name a GPU run if one is available."""
     finder = doctest.DocTestFinder(recurse=False)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     names = {"cuplug": cuplug, "numpy": np}

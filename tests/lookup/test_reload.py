@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reloading: new code under old names, the old code for those who still run it."""
+"""Reloading: new code under old names, and the old code for running calls."""
 
 import gc
 import threading

@@ -47,7 +47,7 @@ def put(build_plugin):
 
 @pytest.fixture
 def replace(build_plugin):
-    """Return a function that puts another build of the module in the place of one."""
+    """Return a function that replaces the module by another build."""
 
     def replace(path, *flags):
         extra = ["-fvisibility=default", "-DSTART=2", *flags]

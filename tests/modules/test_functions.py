@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of tvm-ffi modules without a description, by a module that is written in C."""
+"""Functions of tvm-ffi modules without a description, in a module written in C."""
 
 import gc
 import pickle
@@ -141,7 +141,7 @@ for kind in ("ValueError", "Odd", "str"):
 
 @pytest.fixture
 def package(build_plugin, tmp_path):
-    """Return a function that makes a package tvm_ffi, with a runtime library of ours."""
+    """Return a function that creates a package tvm_ffi, with a runtime library of the tests."""
 
     def make(*flags):
         folder = tmp_path / "site" / "tvm_ffi" / "lib"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries of stock operators on the host, one of whose inputs another thread changes: here it does
- * whenever an entry asks the host for something, so between any two of its loops, and between parts
- * of them. Whatever was seen then, entries stay within their arrays, each of which ends, or begins,
- * where memory does. Results and errors may be any. */
+/* Entries of stock operators on the host, while another thread changes an input: here, whenever an
+ * entry calls the host, so between any two of its loops, and between parts of them. With any
+ * values, entries stay within their arrays, each of which ends, or begins, at an inaccessible page.
+ * Results and errors may be arbitrary. */
 #include <cuplug/plugin.h>
 
 #include "check.h"
@@ -18,7 +18,7 @@ enum { ZERO, ONES, HUGE_ONES, RISING, FALLING, N_PATTERNS };
 
 /* ---- Arrays ---------------------------------------------------------------------------------- */
 
-/* Memory between two pages that nobody may touch. */
+/* Memory between two inaccessible pages. */
 typedef struct space {
   char *pages, *data;
   uint64_t bytes, mapped;
@@ -86,7 +86,7 @@ typedef struct called {
   cuplug_scalar scalars[4];
 } called;
 
-/* What goes on in a call. */
+/* The state of a call. */
 static struct {
   cuplug_tensor tensors[MOST];
   int64_t shapes[MOST][2];
@@ -159,7 +159,7 @@ static void make_arrays(const called *c) {
   }
 }
 
-/* Returns how often the entry asked for something. */
+/* Returns the number of calls of the host by the entry. */
 static int run(const called *c, cuplug_entry *entry) {
   now.n_spaces = now.n_asked = 0;
   make_arrays(c);
@@ -238,11 +238,11 @@ static void died(int number) {
 static void run_all(const called *c, cuplug_entry *entry) {
   const int n_inputs = c->n_arrays - c->n_outputs;
   running = c;
-  const int step = getenv("CUPLUG_TEST_ALL") ? 1 : 7; /* each input has its turn */
+  const int step = getenv("CUPLUG_TEST_ALL") ? 1 : 7; /* each input in turn */
   for (int k = 0; k < n_inputs * N_PATTERNS * N_PATTERNS; k += step) {
     now.changed = k % n_inputs, now.before = k / n_inputs % N_PATTERNS;
     now.after = k / n_inputs / N_PATTERNS;
-    now.moment = -1; /* of all that the entry asks for, the first and the last few */
+    now.moment = -1; /* the first and the last few of the entry's calls */
     const int n_asked = run(c, entry);
     for (int m = 0; m < n_asked && now.before != now.after; m += m < 6 || m > n_asked - 4 ? 1 : 7) {
       now.moment = m, now.at_end = m % 2 || k % 2;

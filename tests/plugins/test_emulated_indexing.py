@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA entries of the plugin `indexing` on the emulated driver, beside what the host computes."""
+"""CUDA entries of the plugin `indexing` on the emulated driver, compared with the host."""
 
 import pytest
 

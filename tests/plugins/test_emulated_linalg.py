@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin `linalg` on the emulated driver, with libraries that stand for cuBLAS and cuFFT."""
+"""The plugin `linalg` on the emulated driver, with replacements for cuBLAS and cuFFT."""
 
 import os
 
@@ -7,7 +7,7 @@ import pytest
 from builds import compile_library
 from places import FIXTURES, ROOT
 
-pytestmark = pytest.mark.slow  # of the plugin's numbers there is no host entry to compare with
+pytestmark = pytest.mark.slow  # the plugin has no host entries to compare with
 
 LIBRARIES = {"fake_cublas": "libcublasLt.so.13", "fake_cufft": "libcufft.so.12"}
 HEAD = """
@@ -112,7 +112,7 @@ for n in (1, 2, 5, 8):
 
 
 def test_layouts_that_need_a_copy(run_linalg):
-    """Gradients of other layouts are copied, also of rows that are one."""
+    """Gradients of other layouts are copied, also if they have a single row."""
     run_linalg("""
 x, y = numbers((4, 3), "float32"), numbers((3, 5), "float32")
 for grad in (np.broadcast_to(numbers((5,), "float32"), (4, 5)), numbers((5, 4), "float32").T,

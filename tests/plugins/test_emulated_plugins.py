@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA entries of stock plugins on the emulated driver, beside what the host computes."""
+"""CUDA entries of stock plugins on the emulated driver, compared with the host."""
 
 import pytest
 
@@ -128,7 +128,7 @@ for at in (0, 5000, 29_999):  # in one of several parts, after zeros of one sign
 
 
 def test_scan(run_plugins):
-    """Lines that are long, in tiles: whole and not, side by side, backwards, from anywhere on."""
+    """Long lines in tiles: complete and incomplete, adjacent, reversed, at any address."""
     run_plugins("""
 files = ["scan", "single_pass", "columns", "warp_per_line", "products"]
 build_plugin("scan", [*files, FIXTURES / "emulated_scan"])
@@ -243,7 +243,7 @@ for far in (wide[:, :21], wide[:, 5:26], wide[:, :: 1 << 22], wide[::-1, :2]):
 
 
 def test_functions_of_arrays(run_plugins):
-    """What is made of the operators, with any layout, by single launches or not."""
+    """Functions that call the operators, with any layout, with single launches or several."""
     run_plugins("""
 from cuplug import array_api as xp
 from cuplug._engine.lookup import find

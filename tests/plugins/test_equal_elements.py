@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zeros of both signs and NaNs that carry something: equal elements, which keep their order and
-their bits when they are sorted."""
+"""Zeros of both signs and NaNs with payloads: equal elements, which keep their order and their bits
+when they are sorted."""
 
 import cuplug
 import ml_dtypes
@@ -56,7 +56,7 @@ def check_sort(x, axis, descending, device="cpu"):
 
 
 def check_unique(x, device="cpu"):
-    """The first zero stands for all, each NaN for itself."""
+    """The first zero represents all zeros; each NaN is separate."""
     flat = x.reshape(-1)
     order = order_of(flat, 0, False)
     ordered, bits = flat[order], bits_of(flat)[order]
@@ -80,7 +80,7 @@ def test_lines_of_all_lengths(device, dtype, descending):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_long_lines(device, dtype):
-    """Those that several threads sort, among numbers of all kinds."""
+    """Lines that several threads sort, among numbers of all kinds."""
     x = drawn(dtype, 200_000, 0)
     x[::3] = np.random.default_rng(1).normal(size=len(x[::3])).astype(x.dtype)
     for descending in (False, True):
@@ -93,7 +93,7 @@ def test_long_lines(device, dtype):
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_lines_on_a_gpu(dtype):
-    """By blocks for each line, by digits, by merged parts, and one element a line."""
+    """With a block for each line, by digits, by merged parts, and lines of one element."""
     for shape, axis in [((70_000, 3), 1), ((3, 70_000), 0), ((300, 1100), 1), ((100, 9000), 1),
                         ((9000, 100), 0), ((2, 33_000, 5), 1), ((200_000, 1), 1)]:  # fmt: skip
         for descending in (False, True):
@@ -121,7 +121,7 @@ def test_some_among_many_on_a_gpu(dtype):
 @pytest.mark.gpu
 @pytest.mark.sanitizer
 def test_captured_on_a_gpu():
-    """A graph restores them in each run, whatever the run before has had."""
+    """A graph restores them in each run, independent of the previous one."""
     torch = pytest.importorskip("torch")
     x = torch.zeros(20_000, device="cuda")
     cuplug.ops.sort(x)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F811
-"""Example plugins whose calls say dtypes, or give arrays of the host."""
+"""Example plugins whose calls pass dtypes, or host arrays."""
 
 import ml_dtypes
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugins in examples/plugins against NumPy, on both sides; and how long they are."""
+"""The plugins in examples/plugins compared with NumPy, on CPU and GPU; and their lengths."""
 
 import re
 from pathlib import Path
@@ -356,7 +356,7 @@ def test_rotary_on_slices_of_one_buffer(get_operator, side, has_keys):
         get_operator("rotary")(q, *given, qkv[:, h - 1 : 2 * h - 1])
 
 
-# What an author writes anyway: the signature, the host's code, what is put on the stream.
+# Lines that every author writes: the signature, the host code, the launch.
 SIGNATURE = re.compile(r"CUPLUG_TYPED_\w*OPERATOR\(.*?\);\n", re.S)
 HOST_CODE = re.compile(r"CUPLUG_HOST_ENTRY\(.*?\n}\n", re.S)
 SCRATCH = re.compile(r" *if \(int status = call\.with_workspace\(.*?return status;\n", re.S)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gather against NumPy's take."""
+"""gather compared with NumPy's take."""
 
 import cuplug
 import numpy as np
@@ -91,7 +91,7 @@ def test_large_axes(backend, shape):
     "shape", [(1, 9), (8, 9), (70, 9), (2300, 3), (33, 5, 3), (9, 300), (3, 4, 300), (4100, 256)]
 )
 def test_columns(backend, shape, dtype):
-    """Of few parts and many, with outputs that lie in packs and between them."""
+    """Few and many parts, with outputs at pack boundaries and between them."""
     if not backend.supports(np.dtype(dtype)):
         pytest.skip(f"{backend.name} has no {dtype}")
     source = numbers(shape, dtype)

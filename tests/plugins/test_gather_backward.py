@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gather_backward against NumPy's add.at, and as the adjoint of gather."""
+"""gather_backward compared with NumPy's add.at, and as the adjoint of gather."""
 
 import cuplug
 import numpy as np
@@ -19,7 +19,7 @@ def whole_numbers(shape, dtype, seed=0) -> np.ndarray:
 
 
 def expected(grad, index, source, mode="raise", axis=0):
-    """Return what NumPy adds up; of 16-bit floats in float32, rounded once."""
+    """Return NumPy's sums; 16-bit floats are added in float32 and rounded once."""
     wide = np.dtype(np.float32) if source.dtype.itemsize == 2 else source.dtype
     m = source.shape[axis]
     index = np.asarray(index)
@@ -32,7 +32,7 @@ def expected(grad, index, source, mode="raise", axis=0):
 
 
 def taken(source, index, axis=0):
-    """Return the shape of what gather takes."""
+    """Return the shape of gather's result."""
     at = axis % source.ndim
     return (*source.shape[:at], *np.shape(index), *source.shape[at + 1 :])
 
@@ -89,7 +89,7 @@ def test_shapes_axes_and_modes(backend, shape, index_shape, mode, dtype, data):
         assert_same(result, expected(grad, i, source, mode, axis))
 
 
-CUTS = [  # shape, axis, indices: rows in buckets, columns, parts, and what is one piece
+CUTS = [  # shape, axis, indices: rows in buckets, columns, parts, and a single piece
     ((300_000,), 0, 50_000),
     ((3,), 0, 200_000),
     ((1,), 0, 70_000),
@@ -118,7 +118,7 @@ def test_large(backend, shape, axis, n, dtype):
 @pytest.mark.parametrize("m", [1000, 300_000])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128"])
 def test_the_host_adds_in_order(dtype, m):
-    """The same bits as one addition after the other gives, in buckets too."""
+    """The same bits as by sequential addition, also in buckets."""
     source = np.zeros(m, dtype_of(dtype))
     random = np.random.default_rng(0)
     index = random.integers(0, 1000, 100_000) * (m // 1000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hello prints one line from where it runs."""
+"""hello prints one line on the device where it runs."""
 
 import pytest
 

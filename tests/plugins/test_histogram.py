@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Histograms of even bins, between edges and of integers, against NumPy."""
+"""Histograms with even bins, with edges and of integers, compared with NumPy."""
 
 import cuplug
 import numpy as np
@@ -14,7 +14,7 @@ RANGES = [(10, 0, 3), (7, 0.1, 2.9), (1, -5, 5), (1000, -1, 30), (3, 50, 60), (2
 
 
 def numbers(shape, dtype, seed=0) -> np.ndarray:
-    """Return numbers from 0 to 3, many of them at the edges of bins, and of floats NaN."""
+    """Return numbers from 0 to 3, many at the edges of bins; floats include NaN."""
     random, dtype = np.random.default_rng(seed), dtype_of(dtype)
     x = random.integers(0, 31, shape)
     if dtype.kind in "iu":

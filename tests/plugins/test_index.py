@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows by positions along several axes, taken, put and added, against NumPy."""
+"""Rows by positions along several axes: taken, put and added, compared with NumPy."""
 
 import cuplug
 import numpy as np
@@ -20,7 +20,7 @@ def numbers(shape, dtype, seed=0) -> np.ndarray:
 
 
 def positions(sizes, shape, dtype="int64") -> list[np.ndarray]:
-    """Return an array of positions for each size, none of them twice; half count from the end."""
+    """Return an array of positions for each size, without repetition; half count from the end."""
     random, n = np.random.default_rng(len(shape)), int(np.prod(shape))
     places = np.unravel_index(random.permutation(int(np.prod(sizes)))[:n], sizes)
     return [
@@ -30,7 +30,7 @@ def positions(sizes, shape, dtype="int64") -> list[np.ndarray]:
 
 
 def check(backend, x, indices):
-    """Compare all operators with NumPy, where no place stands twice."""
+    """Compare all operators with NumPy, without repeated positions."""
     key, changed = tuple(indices), x.copy()
     assert_same(backend(index, x, indices), x[key])
     values = numbers(x[key].shape, x.dtype.name, 1)
@@ -44,7 +44,7 @@ def check(backend, x, indices):
 
 
 def check_gradients(backend, grad, indices, values):
-    """That of x is 0 where something was put, those of the values are what stands there."""
+    """The gradient of x is 0 at written positions; the gradients of values are grad there."""
     key, rest = tuple(indices), grad.copy()
     rest[key] = 0
     found = backend(index_put_backward, grad, indices, values)
@@ -61,7 +61,7 @@ def check_gradients(backend, grad, indices, values):
 
 
 def test_the_gradient_of_one_value_for_many(backend):
-    """Each place counts once; sums of halves are rounded once."""
+    """Each position counts once; sums of halves are rounded once."""
     grad, at = np.ones(5000, "float16"), np.arange(5000) // 2
     found = backend(index_put_backward, grad, [at], np.ones(1, "float16"))
     assert_same(found[1], np.full(1, 2500, "float16"))
@@ -164,7 +164,7 @@ def test_bad_positions(backend, bad, dtype, at):
         with pytest.raises(IndexError, match=f"{operator.__name__}: {message}"):
             backend(operator, *arrays)
             cuplug.synchronize()
-    cuplug.synchronize()  # nothing is told twice
+    cuplug.synchronize()  # nothing is reported twice
 
 
 def test_a_bad_position_changes_nothing_on_the_host():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that are joined or repeated, and triangles, against NumPy."""
+"""Rows that are joined or repeated, and triangles, compared with NumPy."""
 
 import numpy as np
 import pytest
@@ -117,7 +117,7 @@ def test_triangles(dtype, shape, k):
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
 def test_large(dtype):
-    n = 9_000_001  # larger than the caches, past which it goes
+    n = 9_000_001  # larger than the caches, which it bypasses
     a, b = (np.arange(n) % 251).astype(dtype), (np.arange(n) % 127).astype(dtype)
     columns = [a[:, None], b[:, None]]
     np.testing.assert_array_equal(ops.join(*columns), np.stack([a, b], axis=1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stock operator matmul: what it declares of cuBLAS, and what it says without it."""
+"""The stock operator matmul: its declarations of cuBLAS, and its message without cuBLAS."""
 
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -81,7 +81,7 @@ def test_layouts():
 
 @pytest.mark.gpu
 def test_many_shapes():
-    """More than the plans that are kept."""
+    """More shapes than cached plans."""
     random = np.random.default_rng(0)
     for m in range(1, 300):
         x, y = random.integers(0, 9, (m, 3)), random.integers(0, 9, (3, 2))

@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normal numbers of float32, in all rows of their table, beside those of float64. */
+/* Normal numbers in float32, in all rows of their table, compared with float64. */
 #include "random/numbers.h"
 
 #include "check.h"

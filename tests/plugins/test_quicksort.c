@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys sorted by each kind of vectors that this CPU has, not by the best kind alone. */
+/* Keys sorted by each kind of vectors that this CPU has, not only by the best kind. */
 #include "sorting/host/quicksort.c"
 
 #include "check.h"
@@ -24,7 +24,7 @@ static uint64_t key_at(const char *keys, int64_t width, int64_t i) {
   return key;
 }
 
-/* Which key number i is: equal ones, few that differ, ascending, descending, any. */
+/* Returns key number i: all equal, few different ones, ascending, descending, or random. */
 static uint64_t key_of(int kind, int64_t i) {
   switch (kind) {
   case 0:

@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers by each kind of vectors that this CPU has, not by the best kind alone. */
+/* Random numbers by each kind of vectors that this CPU has, not only by the best kind. */
 #include "random/random.c"
 
 #include "check.h"

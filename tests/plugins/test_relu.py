@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The activations relu, leaky_relu and piecewise_scale against their formulas in NumPy."""
+"""The activations relu, leaky_relu and piecewise_scale compared with their formulas in NumPy."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def values(shape, dtype, seed=0) -> np.ndarray:
 
 
 def computed(x: np.ndarray) -> np.ndarray:
-    """Return the values in the dtype that is computed with."""
+    """Return the values in the dtype of the computation."""
     return (
         x.astype(np.float64 if x.dtype == np.float64 else np.float32) if x.dtype.kind != "i" else x
     )
@@ -56,7 +56,7 @@ def expected_leaky(x, slope):
 
 
 def expected_piecewise(x, factor_of):
-    """Return x times the factors that other values get."""
+    """Return x times the factors, for values other than relu's."""
     wide = computed(factor_of)
     one = wide.dtype.type
     factor = np.where(wide < 0, one(0.5), np.where(wide < 1, one(2), one(0.1)))
@@ -159,7 +159,7 @@ def test_views_at_any_address(backend, offset):
 @pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("offset", [0, 1, 13])
 def test_large_outputs_at_any_address(dtype, offset):
-    """They are stored by lines of 64 bytes; what lies around them stays as it was."""
+    """They are stored by lines of 64 bytes; memory around them does not change."""
     n = (32 << 20) // dtype_of(dtype).itemsize + 77
     x, grad = np.resize(values(100_003, dtype), n), np.resize(values(99_999, dtype, 1), n)
     around = np.full(n + 2 * offset, 7, grad.dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotary embeddings in place, and the choice of experts, against NumPy in float64."""
+"""Rotary embeddings in place, and the choice of experts, compared with NumPy in float64."""
 
 import cuplug
 import ml_dtypes
@@ -59,7 +59,7 @@ def check(found, wanted):
     [(5, 2, 8, 4), (3, 4, 64, 32), (7, 3, 10, 3), (2, 1, 6, 0), (0, 2, 8, 4)],
 )
 def test_rotary(backend, dtype, interleaved, n, heads, d, r):
-    """Of slices of one buffer, and back."""
+    """Slices of one buffer are rotated, and rotated back."""
     skip_unless_supported(backend, dtype)
     cos, sin = angles(9, r)
     positions = np.random.default_rng(1).integers(0, 9, n)
@@ -114,7 +114,7 @@ def test_positions_out_of_range(backend, index, wrong):
 
 
 def chosen(x, k, renormalize):
-    """Return the weights and indices of the k greatest."""
+    """Return the weights and indices of the k largest."""
     x = x.astype(np.float64)
     index = np.argsort(-x, -1, kind="stable")[..., :k]
     power = np.exp(x - x.max(-1, keepdims=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cross entropy and quantization of rows, against NumPy in float64."""
+"""Cross entropy and quantization of rows, compared with NumPy in float64."""
 
 import cuplug
 import ml_dtypes
@@ -34,7 +34,7 @@ def targets(shape, dtype=np.int64):
 
 
 def loss_of(x, target, smoothing):
-    """Return the loss of each row, and what x is multiplied with in its gradient."""
+    """Return the loss of each row, and the factor of x in its gradient."""
     x = x.astype(np.float64)
     log = x - x.max(-1, keepdims=True)
     log = log - np.log(np.exp(log).sum(-1, keepdims=True))
@@ -67,7 +67,7 @@ def test_cross_entropy(backend, dtype, shape, smoothing):
 @with_dtypes
 @pytest.mark.parametrize("n", [7, 64, 4096, 65_536])
 def test_cross_entropy_of_masked_elements(backend, dtype, n):
-    """Of elements that are -inf none has a probability, wherever they are."""
+    """Elements that are -inf have probability 0, at any position."""
     skip_unless_supported(backend, dtype)
     x, target = draw((3, n), dtype), np.zeros(3, np.int64)
     x[:, 1 : n - 1] = -np.inf
@@ -151,7 +151,7 @@ def test_quantization(backend, dtype, shape, kind):
 
 
 def assert_near_steps(found, wanted):
-    """All the same, but for products beside the middle of two steps."""
+    """Check equality, except for products next to the midpoint of two steps."""
     differ = found.view(np.uint8).astype(int) - wanted.view(np.uint8).astype(int)
     assert (np.abs(differ) <= 1).all()
     assert (differ != 0).mean() < 0.01 if differ.size else True

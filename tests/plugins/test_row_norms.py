@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Norms and gated units of rows, along the last axis, against NumPy in float64."""
+"""Norms and gated units of rows, along the last axis, compared with NumPy in float64."""
 
 import math
 
@@ -22,7 +22,7 @@ from cuplug.ops import (
     silu_and_mul_backward,
 )
 
-# Beyond a block of the host, and beyond what the registers of a GPU hold: 32 KiB.
+# Beyond a block of the host, and beyond the registers of a GPU block: 32 KiB.
 SHAPES = [(1,), (5, 1), (3, 7), (2, 3, 64), (2, 1023), (3, 4096), (300, 40), (2, 16_500)]
 SHAPES += [(0, 8), (4, 0)]
 with_dtypes = pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
@@ -39,7 +39,7 @@ def skip_unless_supported(backend, dtype):
 
 
 def check(found, wanted, dtype, scale=0.0):
-    """Within a few steps of the greatest number that it is made of."""
+    """Compare within a few steps of the largest number in the computation."""
     assert (found.dtype, found.shape) == (dtype_of(dtype), wanted.shape)
     greatest = max(scale, np.abs(wanted).max(initial=1e-30))
     bound = 6 * float(ml_dtypes.finfo(found.dtype).eps) * greatest
@@ -130,7 +130,7 @@ def test_norms_of_rows_with_one_value(backend):
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-# Of a gate: its value, its derivative.
+# For each gate, its value and its derivative.
 def silu(a):
     s = 1 / (1 + np.exp(-a))
     return a * s, s * (1 + a * (1 - s))
@@ -204,7 +204,7 @@ def test_a_row_does_not_depend_on_others_or_its_place(backend, dtype, n):
 
 
 def of_rows(result):
-    """Return what has a value for each element of a row."""
+    """Return the arrays that have a value for each element of a row."""
     return result[0] if isinstance(result, tuple) else result
 
 

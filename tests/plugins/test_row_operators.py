@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of rows, along the last axis, against NumPy in float64."""
+"""Operators of rows, along the last axis, compared with NumPy in float64."""
 
 import numpy as np
 import pytest
 from backends import dtype_of
 from cuplug.ops import log_softmax, log_softmax_backward, softmax, softmax_backward
 
-# Beyond a block of the host, and beyond what the registers of a GPU hold: 32 KiB.
+# Beyond a block of the host, and beyond the registers of a GPU block: 32 KiB.
 SHAPES = [(1,), (5, 1), (3, 7), (2, 3, 64), (2, 1023), (3, 4096), (2, 16_500), (0, 8), (4, 0)]
-NEAR = {"float32": 5e-6, "float16": 1e-3, "bfloat16": 8e-3}  # of the greatest result of a row
+NEAR = {"float32": 5e-6, "float16": 1e-3, "bfloat16": 8e-3}  # of the largest result of a row
 with_dtypes = pytest.mark.parametrize("dtype", NEAR)
 with_shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
 
@@ -69,7 +69,7 @@ def test_softmax_of_what_is_no_number(backend):
 
 
 def test_the_gradient_of_large_logarithms(backend):
-    """Of values that log_softmax never gives, the exponential is what C's is."""
+    """For values that log_softmax never returns, the exponential equals C's."""
     y = np.array([[90, -90, np.nan, 0]], np.float32)
     found = backend(log_softmax_backward, np.ones_like(y), y)
     np.testing.assert_allclose(found[0, 1:], [1, np.nan, -3], rtol=1e-6)

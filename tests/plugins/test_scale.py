@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scale, in place, and its gradient, against NumPy's product."""
+"""scale, in place, and its gradient, compared with NumPy's product."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_scale(backend, dtype, shape):
 
 
 def product(x, factor):
-    """Return the product, of 16-bit floats as that of their values in float32."""
+    """Return the product; for 16-bit floats, the product of their values in float32."""
     wide = np.dtype(np.float32 if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x.dtype)
     with np.errstate(over="ignore"):
         return np.asarray(x.astype(wide) * wide.type(factor)).astype(x.dtype)
@@ -39,7 +39,7 @@ def product(x, factor):
 
 @pytest.mark.parametrize("dtype", ["float32", *COMPLEX])
 def test_a_result_does_not_depend_on_its_place(backend, dtype):
-    """Nor on whether it is computed in a vector or in what is left of a loop."""
+    """Nor on whether it is computed in a vector or in the rest of a loop."""
     random = np.random.default_rng(1)
     x, factor = random.standard_normal(100).astype(dtype), 1.37
     if dtype != "float32":

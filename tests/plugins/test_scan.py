@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cumulative sums and products, and their gradients, against NumPy."""
+"""Cumulative sums and products, and their gradients, compared with NumPy."""
 
 import numpy as np
 import pytest
@@ -92,7 +92,7 @@ def test_long_lines(backend, dtype, shape, axis):
 
 
 def test_windows_of_tiles(backend):
-    """A GPU puts together what 2,621,440 elements of 4 bytes come to first."""
+    """A GPU first combines the totals of 2,621,440 elements of 4 bytes."""
     for n in (2_621_441, 7_000_000):
         check(backend, numbers((n,), "float32"), 0, False)
 
@@ -119,7 +119,7 @@ for axis, lines in ((1, x), (0, x.T.copy())):
 
 @pytest.mark.parametrize("shape", [(1001, n) for n in (2, 3, 4, 15, 63, 64, 65)], ids=str)
 def test_short_lines(backend, shape):
-    """On the host some at once, and of halves those that fit a block."""
+    """On the host, several lines at once; for halves, the lines that fit a block."""
     for dtype in ("int32", "float16", "bfloat16", "float32", "float64", "complex64"):
         if not backend.supports(dtype_of(dtype)):
             continue
@@ -177,7 +177,7 @@ def test_sums_and_products_on_the_host_are_rounded_once(shape):
 
 
 def check_in_order(function, operator, x, rtol=0):
-    """Compare with NumPy, which goes from element to element."""
+    """Compare with NumPy, which adds sequentially."""
     with np.errstate(all="ignore"):
         for each, axis in ((x, 0), (np.stack([x, x]), 1), (np.stack([x, x], 1), 0)):
             wanted = function(each, axis)
@@ -233,7 +233,7 @@ def test_infinities(backend, n):
 @pytest.mark.parametrize("dtype", COMPLEX)
 @pytest.mark.parametrize("n", [5, 300_000])
 def test_complex_products_are_not_searched_for_infinities(backend, dtype, n):
-    """C's own product of an infinity and 1 is infinite, NumPy's and that of GPUs is NaN."""
+    """The product of an infinity and 1 is infinite in C, and NaN in NumPy and on GPUs."""
     x = np.ones(n, dtype)
     x[:3] = 2, complex(np.inf, np.inf), 1j
     result = backend(cumulative_prod, x)
@@ -250,7 +250,7 @@ def test_complex_products_are_not_searched_for_infinities(backend, dtype, n):
 @pytest.mark.parametrize(("shape", "axis"), [((1,), 0), ((3, 17), 1), ((5, 20), 0), ((2, 9), 0),
     ((70_000,), 0), ((70_000, 2), 0), ((3, 66_000), 1), ((2, 5000), 0)], ids=str)  # fmt: skip
 def test_the_first_value_is_the_first_element(backend, dtype, include_initial, shape, axis):
-    """Put to 0 or to 1, -0 would lose its sign, and an infinity have a part that is NaN."""
+    """Combined with 0 or 1, -0 would lose its sign, and an infinity would get a NaN part."""
     if not backend.supports(dtype_of(dtype)):
         pytest.skip(f"{backend.name} has no {dtype}")
     x = np.zeros(shape, dtype_of(dtype))
@@ -286,7 +286,7 @@ def products_backward(grad, x, axis):
 @pytest.mark.parametrize(("shape", "axis"), [((1,), 0), ((3, 7), 1), ((9, 2), 0), ((2, 5, 3), 1),
     ((0, 3), 0), ((3, 0), 1), ((3, 0), 0)], ids=str)  # fmt: skip
 def test_gradients_of_products(backend, dtype, initial, shape, axis):
-    """Small integers and zeros, of which the results are exact."""
+    """Small integers and zeros, whose results are exact."""
     if not backend.supports(dtype_of(dtype)):
         pytest.skip(f"{backend.name} has no {dtype}")
     random = np.random.default_rng(0)

@@ -1,7 +1,7 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are moved in buckets, as with many threads, and in their order, as with few: what is
- * written is the same, whichever range of a loop comes first. */
+/* Values that are moved in buckets, as with many threads, and in their order, as with few: the
+ * results are equal, for any order of a loop's ranges. */
 #include "indexing/buckets.c"
 #include "indexing/rows.c"
 #undef LEAST
@@ -60,7 +60,7 @@ static void draw(int64_t *indices, int64_t n, int64_t m) {
   }
 }
 
-/* Puts values into m rows of `width` numbers. Says how many blocks of memory that took. */
+/* Puts values into m rows of `width` numbers. Returns the number of allocated blocks. */
 static int put_values(int32_t *x, int64_t m, int64_t width, const int64_t *indices,
                       const int32_t *values, int64_t n, int64_t n_good) {
   int64_t x_shape[] = {m, width}, values_shape[] = {n, width};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements along an axis, taken, put and added, and the gradients, against NumPy."""
+"""Elements along an axis: taken, put and added, and their gradients, compared with NumPy."""
 
 import cuplug
 import numpy as np
@@ -30,7 +30,7 @@ def numbers(shape, dtype, seed=0) -> np.ndarray:
 
 
 def places(shape, axis, n, dtype="int64") -> np.ndarray:
-    """Return n indices for each line, none twice; half of them count from the end."""
+    """Return n indices for each line, without repetition; half of them count from the end."""
     random = np.random.default_rng(n)
     order = np.argsort(random.random(shape), axis)
     index = np.take(order, range(n), axis)
@@ -46,7 +46,7 @@ def added(x, indices, values, axis):
 
 
 def check(backend, x, indices, axis):
-    """Compare all operators along an axis, where no place stands twice."""
+    """Compare all operators along an axis, without repeated positions."""
     values = numbers(indices.shape, x.dtype.name, 1)
     assert_same(backend(take_along_axis, x, indices, axis), np.take_along_axis(x, indices, axis))
     wanted = x.copy()
@@ -146,7 +146,7 @@ def test_the_last_value_stays_on_the_host():
     ids=str,
 )
 def test_places_beyond_the_cache(shape, n, dtype, index):
-    """Of values for one place the last one stays, and sums do not depend on the threads."""
+    """The last value for a position remains, and sums do not depend on the threads."""
     m, random = shape[0], np.random.default_rng(n)
     x, values = numbers(shape, dtype), numbers((n, *shape[1:]), dtype, 1)
     indices = random.integers(-m, m, n).astype(index)
@@ -167,7 +167,7 @@ def test_places_beyond_the_cache(shape, n, dtype, index):
 
 
 def check_gradients_of_scatter(grad, lines, values):
-    """That of a place that is written is its last value's."""
+    """The gradient at a written position belongs to its last value."""
     at = (lines % len(grad), *list(np.indices(lines.shape, sparse=True))[1:])
     number = np.full(grad.shape, -1)
     number[at] = np.arange(lines.size).reshape(lines.shape)

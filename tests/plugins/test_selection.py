@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""select, its gradient and nonzero, against NumPy's x[mask] and nonzero."""
+"""select, its gradient and nonzero, compared with NumPy's x[mask] and nonzero."""
 
 import cuplug
 import numpy as np
@@ -57,7 +57,7 @@ def test_shapes_and_masks(backend, shape, share, dtype):
 
 @pytest.mark.sanitizer
 def test_masks_that_begin_anywhere(backend):
-    """Elements before whole packs of a mask and behind them are counted, too."""
+    """Elements before and after complete packs of a mask are also counted."""
     if backend.name == "staged":
         pytest.skip("arrays of the host are copied")
     mask = np.random.default_rng(4).random(70_100) < 0.3
@@ -81,7 +81,7 @@ def test_nan_is_other_than_zero(backend):
 
 
 def test_large(backend):
-    """More than one thread, and chunks of which some have nothing."""
+    """More than one thread, and some chunks without selected elements."""
     n = 300_001
     x, mask = np.arange(n), np.arange(n) % 100_000 > 70_000
     assert_same(backend(select, x, mask), x[mask])
@@ -92,7 +92,7 @@ def test_large(backend):
 @pytest.mark.parametrize("share", [1e-4, 0.01, 0.06, 0.07, 0.3, 1])
 @pytest.mark.parametrize("shape", [(2, 40_000), (40_000, 2), (9, 1, 7_001), (3, 50, 70, 2)])
 def test_masks_sparse_and_dense(backend, shape, share):
-    """More than one chunk, which few or all elements are taken of, in rows short and long."""
+    """More than one chunk, with few or all elements selected, in short and long rows."""
     mask = np.random.default_rng(6).random(shape) < share
     x = np.arange(mask.size).reshape(shape)
     assert_same(backend(select, x, mask), x[mask])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The factorizations of the stock plugin linalg: what it declares of cuSOLVER, and their values."""
+"""The factorizations of the stock plugin linalg: its declarations of cuSOLVER, and values."""
 
 import subprocess
 from pathlib import Path
@@ -58,7 +58,7 @@ EQUAL(0, CUSOLVER_EIG_MODE_NOVECTOR);
 EQUAL(1, CUSOLVER_EIG_MODE_VECTOR);
 """
 
-# The stock plugin finds the stand-in because the process has loaded it.
+# The stock plugin finds the replacement because the process has loaded it.
 FAKE = """
 import ctypes
 import os
@@ -129,7 +129,7 @@ def run_solvers(run_emulated, emulated_cuda, once):
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", solver_checks.FLOATING)
 def test_emulated(run_solvers, dtype):
-    """Layouts, workspaces and errors, with LAPACK in place of cuSOLVER."""
+    """Layouts, workspaces and errors, with LAPACK instead of cuSOLVER."""
     run_solvers(f"""
 check["square"]({dtype!r}, sizes=(1, 4))
 check["rectangular"]({dtype!r}, shapes=((5, 3), (3, 5), (4, 4), (1, 6), (6, 1)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sort, argsort, sort_by, topk and their gradients against NumPy's stable sort."""
+"""sort, argsort, sort_by, topk and their gradients compared with NumPy's stable sort."""
 
 import cuplug
 import ml_dtypes
@@ -23,7 +23,7 @@ SHAPES = [(0,), (1,), (41,), (3, 0, 2), (7, 300), (3, 5, 401), (2, 1100)]
 
 
 def numbers(shape, dtype, seed=0) -> np.ndarray:
-    """Return numbers of which many are equal; NaN, infinities, both zeros too."""
+    """Return numbers of which many are equal, with NaN, infinities and both zeros."""
     random = np.random.default_rng(seed)
     dtype = dtype_of(dtype)
     if dtype.kind in "biu":
@@ -36,7 +36,7 @@ def numbers(shape, dtype, seed=0) -> np.ndarray:
 
 
 def wanted_order(x, axis, descending) -> np.ndarray:
-    """Return the positions in order; equal elements as they came, NaN larger than all numbers."""
+    """Return the positions in stable order; NaN is larger than all numbers."""
     x = x.astype(np.float64) if x.dtype == ml_dtypes.bfloat16 else x
     if not descending:
         return np.argsort(x, axis, kind="stable")
@@ -98,7 +98,7 @@ def test_shapes_and_axes(backend, shape, dtype, descending, data):
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "int16", "float32", "int64"])
 def test_long_lines(backend, dtype):
-    """By all threads, or one after the other by CUB; of several and along the first axis."""
+    """Sorted by all threads, or consecutively by CUB; several lines, and along the first axis."""
     if not backend.supports(dtype_of(dtype)):
         pytest.skip(f"{backend.name} has no {dtype}")
     x = np.random.default_rng(0).standard_normal((2, 300_000))
@@ -109,7 +109,7 @@ def test_long_lines(backend, dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_long_lines_of_few_numbers(backend, dtype):
-    """Many that are equal, in order and against it."""
+    """Many equal ones, in ascending and descending order."""
     x = numbers((200_000,), dtype)
     for each in (x, np.sort(x), np.sort(x)[::-1]):
         check(backend, each, 0, False)
@@ -121,7 +121,7 @@ def test_long_lines_of_few_numbers(backend, dtype):
 @pytest.mark.parametrize("low", [1, 2, 2**16, 2**32])
 @pytest.mark.parametrize("high", [0, 1, 2**31, 2**62])
 def test_wide_numbers_that_are_alike(backend, m, low, high):
-    """Of which few bits differ, the upper ones or the lower ones."""
+    """Few bits differ, the upper ones or the lower ones."""
     random = np.random.default_rng(0)
     x = random.integers(-2, 3, (3, m)) * high + random.integers(0, 3, (3, m)) * low
     check(backend, x, 1, False)
@@ -147,7 +147,7 @@ def test_many_lines(backend):
 
 
 def lengths(shown, others):
-    """Return lengths of lines: compute-sanitizer, which takes minutes, sees the first ones."""
+    """Return lengths of lines; compute-sanitizer, which takes minutes, runs only the first ones."""
     return [*(pytest.param(m, marks=pytest.mark.sanitizer) for m in shown), *others]
 
 
@@ -157,7 +157,7 @@ def lengths(shown, others):
     "m", lengths([3, 129, 1025], [2, 9, 100, 512, 1023, 1024, 1400, 2049, 4095, 4096])
 )
 def test_lines_of_all_lengths(backend, dtype, m):
-    """By rows and by columns, as many as one block has, and one more."""
+    """By rows and by columns: the size of one block, and one more."""
     for n_lines in (1, 129, 4096 // m + 1):
         x = numbers((n_lines, m), dtype)
         check(backend, x, 1, False)
@@ -168,7 +168,7 @@ def test_lines_of_all_lengths(backend, dtype, m):
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
 @pytest.mark.parametrize("m", lengths([9001], [4097, 8192, 40_000]))
 def test_lines_that_no_block_holds(backend, dtype, m):
-    """In order, against it, and in none; each pair of parts may have equal elements."""
+    """Ascending, descending and random; each pair of parts may have equal elements."""
     for n_lines in (2, 37):
         x = numbers((n_lines, m), dtype)
         x[1] = np.sort(x[1])
@@ -255,7 +255,7 @@ def check_topk(backend, x, k, axis, largest):
 )
 @pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
 def test_topk_of_long_lines(backend, dtype, shape):
-    """Chosen, not sorted, by one block or several; with many that equal the last one."""
+    """Selected without sorting, by one block or several; many elements equal the last one."""
     axis = int(np.argmax(shape))
     x = numbers(shape, dtype)
     for k in (1, 100, shape[axis] // 4):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for all stock plugins."""
+"""Properties of all stock plugins."""
 
 import json
 
@@ -7,7 +7,7 @@ import cuplug
 import pytest
 from stock_calls import CALLS, SEED, arguments, on_each_operator, on_host
 
-# In a process of its own: other tests load plugins that have the same names.
+# In a separate process: other tests load plugins of the same names.
 SIDES = """
 import cuplug, json
 print(json.dumps({
@@ -18,7 +18,7 @@ print(json.dumps({
 
 
 def test_all_operators_run_on_both_sides(run_python, place):
-    # linalg has no CPU entries: libraries of the GPU do its work.
+    # linalg has no CPU entries: GPU libraries do its work.
     stock = [x for x in cuplug.plugins() if x.origin == "stock" and x.name != "linalg"]
     if not all(x.architectures for x in stock):
         pytest.skip("they were built without CUDA")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""unique, unique_values and searchsorted against NumPy."""
+"""unique, unique_values and searchsorted compared with NumPy."""
 
 import cuplug
 import numpy as np
@@ -14,7 +14,7 @@ SHAPES = [(), (0,), (1,), (7, 30), (300_000,)]
 
 
 def numbers(shape, dtype, seed=0) -> np.ndarray:
-    """Return numbers of which many are equal; of floats also NaN, and zeros of both signs."""
+    """Return numbers of which many are equal; floats include NaN and zeros of both signs."""
     random, dtype = np.random.default_rng(seed), dtype_of(dtype)
     if dtype.kind in "biu":
         return np.asarray(random.integers(-20 * (dtype.kind == "i"), 20, shape)).astype(dtype)
@@ -24,7 +24,7 @@ def numbers(shape, dtype, seed=0) -> np.ndarray:
 
 
 def wide(x) -> np.ndarray:
-    """Return a dtype that NumPy sorts, of the same values."""
+    """Return a dtype with the same values that NumPy can sort."""
     return x.astype(np.float32) if x.dtype.name == "bfloat16" else x
 
 
@@ -59,7 +59,7 @@ def test_few_values_of_many_elements(backend, dtype, n_values):
 @pytest.mark.sanitizer
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8"])
 def test_values_of_bytes(backend, dtype):
-    """Wherever they begin, and however many; of all values there are, too."""
+    """At any address, of any number, and also all possible values."""
     x = np.random.default_rng(0).integers(0, 256, 100_000).astype(np.uint8)
     x = (x > 0) if dtype == "bool" else x.view(dtype)
     there = backend.put(x)
@@ -86,7 +86,7 @@ def test_searchsorted(backend, dtype, side):
         pytest.skip(f"{backend.name} has no {dtype}")
     for m, shape in [(0, (3,)), (1, ()), (100, (0,)), (1000, (7, 300)), (300, (7001,))]:
         x, values = numbers((m,), dtype), numbers(shape, dtype, 1)
-        x = np.sort(wide(x), kind="stable").astype(x.dtype)  # NumPy 2.4 mistakes halves otherwise
+        x = np.sort(wide(x), kind="stable").astype(x.dtype)  # NumPy 2.4 sorts halves incorrectly
         wanted = np.searchsorted(wide(x), wide(values), side)
         assert_same(backend(searchsorted, x, values, side), np.asarray(wanted, np.int64))
 
@@ -94,7 +94,7 @@ def test_searchsorted(backend, dtype, side):
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("m", [6500, 40_001])
 def test_searchsorted_of_many_values_in_many(backend, m, side):
-    """In more than shared memory holds; with many that are equal, and none that is below."""
+    """In arrays larger than shared memory; with many equal elements, and none below."""
     random = np.random.default_rng(0)
     x = np.sort(random.integers(0, 3 * m // 4, m) * 0.5)
     values = random.integers(-5, 2 * m, 3_300_000) * 0.25

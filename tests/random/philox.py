@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The random bits of cuplug.random, and what numbers of them are, written once more for NumPy."""
+"""The random bits of cuplug.random, and numbers from them, implemented again with NumPy."""
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def deciding(key, sequence, first, n):
 
 
 def integers(key, sequence, first, n, low, many):
-    """Return n integers from `low` on, of `many`, as Python's."""
+    """Return n Python integers from `low` to `low` + `many` - 1."""
     is_narrow = many <= 1 << 24
     bits = (narrow if is_narrow else wide)(key, sequence, first, n)
     more = deciding(key, sequence, first, n)

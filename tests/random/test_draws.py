@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stock operators that draw: each bit is that of the rule, wherever the numbers lie."""
+"""Stock operators that draw: each bit follows the definition, at any address."""
 
 import statistics
 import textwrap
@@ -13,7 +13,7 @@ from cuplug._source.compilers import toolkit
 GPU = [pytest.mark.gpu, pytest.mark.sanitizer]
 DEVICES = ["cpu", pytest.param("cuda", marks=GPU)]
 KEY, SEQUENCE = 0x0123456789ABCDEF, 0xFEDCBA9876543210
-# Elements that lie at all places of blocks, and at the end of all.
+# Elements at all positions of blocks, and at the end.
 FIRST = [0, 1, 2, 3, 1 << 40, (1 << 64) - 2, (1 << 64) - 5]
 TWINS = 17_112_144  # of the 1000 elements from there, two have equal narrow bits
 INTEGERS = [  # how many there are of a dtype: with few and with many bits that decide nothing
@@ -30,7 +30,7 @@ INTEGERS = [  # how many there are of a dtype: with few and with many bits that 
     ("uint64", (1 << 64) - 1),
     ("uint64", 1 << 64),
 ]
-# The three vectors that Random123 publishes for philox4x32 of 10 rounds: counter and key, words.
+# The three vectors of Random123 for philox4x32 with 10 rounds: counter and key, words.
 KNOWN = [
     ("00000000 " * 6, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
     ("ffffffff " * 6, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
@@ -42,13 +42,13 @@ KNOWN = [
 
 
 def halves(words):
-    """Return numbers of 64 bits of words, the lower one first."""
+    """Return 64-bit numbers from words, the lower one first."""
     numbers = [int(word, 16) for word in words.split()]
     return [low | high << 32 for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
 def drawn(name, dtype, n, first, *numbers, device="cpu", lead=0, key=KEY, sequence=SEQUENCE):
-    """Draw n numbers into an array that begins `lead` elements behind an aligned one."""
+    """Draw n numbers into an array that begins `lead` elements after an aligned address."""
     all_of_it = cuplug.asarray(np.zeros(n + lead + 3, dtype), device=device)
     cuplug.find(f"random.{name}")(all_of_it[lead : lead + n], key, sequence, first, *numbers)
     found = all_of_it.numpy()
@@ -143,7 +143,7 @@ def test_numbers_do_not_depend_on_their_place(lead, n):
 
 
 def test_large_arrays():
-    """Those that are stored past the caches, by several threads."""
+    """Arrays whose stores bypass the caches, by several threads."""
     n = (32 << 20) // 4 + 1001
     whole = drawn("uniform", "float32", n, 2, 0, 1, lead=3)
     narrow = philox.narrow(KEY, SEQUENCE, 2 + n - 500, 500)
@@ -162,7 +162,7 @@ def kinds():
 
 
 def on_both_sides(sizes):
-    """Compare what is drawn on the host and on a GPU, bit by bit."""
+    """Compare numbers drawn on the host and on a GPU, bit by bit."""
     for first in FIRST:
         for lead, n in enumerate(sizes):
             for name, dtype, numbers in kinds():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generators of random numbers: the same everywhere; statistics, beside NumPy's generator."""
+"""Random number generators: equal on all devices; statistics, compared with NumPy's generator."""
 
 import pickle
 import re
@@ -14,7 +14,7 @@ N = 200_000
 
 
 def draw(device, seed=7, n=1003):
-    """Draw of everything there is that is no order."""
+    """Draw from every distribution, without permutations."""
     rng = cuplug.random.Generator(seed)
     drawn = [
         *(rng.random(n, dtype, device=device) for dtype in ("float32", "float64")),
@@ -53,7 +53,7 @@ def test_the_same_bits_on_a_gpu():
 
 
 def test_each_element_has_its_own_bits():
-    """However numbers are drawn, in parts or at once, and on how many threads."""
+    """Numbers are equal if drawn in parts or at once, and on any number of threads."""
     for dtype in ("float64", "float32"):
         whole = cuplug.random.Generator(3).random(N, dtype, device="cpu").numpy()
         rng = cuplug.random.Generator(3)
@@ -120,7 +120,7 @@ DISTRIBUTIONS = {
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_statistics_are_those_of_numpy(name):
-    """Distributions, their moments, and that neighbours have nothing to do with each other."""
+    """Distributions, their moments, and the independence of neighbors."""
     with cuplug.Device("cpu"):
         x = DISTRIBUTIONS[name](cuplug.random.Generator(2024)).numpy().astype(float)
     y = np.asarray(DISTRIBUTIONS[name](np.random.default_rng(2024))).astype(float)
@@ -152,7 +152,7 @@ def test_statistics_are_those_of_numpy(name):
     ],
 )
 def test_counts_are_the_quantile_function(name, numbers):
-    """Of the uniform numbers that are drawn at the same position."""
+    """The counts equal the quantile function at the uniform numbers of the same positions."""
     stats = pytest.importorskip("scipy.stats")
     of, rng = getattr(stats, name)(*numbers), cuplug.random.Generator(11)
     u = rng.random(5000, device="cpu").numpy()
@@ -182,7 +182,7 @@ def test_counts_in_parts():
 
 
 def test_choices_with_probabilities_and_without_replacement():
-    """Each order is as probable as with NumPy's: p / (1 - what is taken) for each of them."""
+    """Each order has NumPy's probability: the product of p / (1 - sum of earlier p)."""
     p, rng = np.array([0.5, 0.2, 0, 0.3], "float32"), cuplug.random.Generator(1)
     drawn = [rng.choice(4, 2, False, p, device="cpu").numpy() for _ in range(4000)]
     for first, second in ((0, 1), (0, 3), (1, 0), (1, 3), (3, 0), (3, 1)):
@@ -269,7 +269,7 @@ def test_outputs_that_cannot_be_written():
 
 
 def test_tails_of_normal_numbers():
-    """Of 2^23 some are farther than 5 deviations away, as many on both sides."""
+    """Of 2^23 numbers, some are farther than 5 deviations away, equally many on both sides."""
     for dtype in ("float32", "float64"):
         x = cuplug.random.Generator(6).standard_normal(1 << 23, dtype, device="cpu").numpy()
         for distance, probability in ((3, 1.349898e-3), (4, 3.167124e-5), (5, 2.866516e-7)):

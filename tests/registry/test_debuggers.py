@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debuggers and backtraces: code that runs from a copy in memory is known by its file."""
+"""Debuggers and backtraces: code that runs from a copy in memory has its file's name."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ def plugin(build_plugin):
 
 
 def gdb(*arguments):
-    """Run gdb to its end, apart from the terminal; return what it printed."""
+    """Run gdb to its end, without the terminal; return its output."""
     command = ["gdb", "-nx", "-q", "-batch", "-ex", "set debuginfod enabled off", *arguments]
     done = subprocess.run(
         command,
@@ -42,7 +42,7 @@ def gdb(*arguments):
 
 
 def names_the_frame(output, plugin):
-    """Say whether a backtrace has the function, with its source and its library."""
+    """Return whether a backtrace has the function, with its source and its library."""
     return "stop_in_plugin" in output and "debugged.c:" in output and plugin in output
 
 

@@ -1,6 +1,7 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators made in memory: used like those of plugins; a sentence for each wrong definition. */
+/* Operators created in memory, used like plugins' operators; a message for each wrong definition.
+ */
 #include "check.h"
 
 #include <runtime/define.h>

@@ -1,7 +1,7 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a name led to is found again without opening a file, until something changes that decides on
- * it. A process that may have no more descriptors opens none. */
+/* A name that was found is found again without opening a file, until something changes that the
+ * result depends on. A process without free descriptors opens none. */
 #include "check.h"
 #include "small_elf.h"
 
@@ -69,7 +69,7 @@ static void test_name_of_the_plugin(void) {
   CHECK(find("first") == find_without_files("first"));
 }
 
-/* Another file of the same plugin, which is found in place of the first. */
+/* Another file of the same plugin, which is found instead of the first. */
 static void test_changed_file(void) {
   char path[128];
   const struct timespec times[2] = {{1, 0}, {2, 0}};

@@ -163,7 +163,7 @@ op(x)
 
 
 def test_a_loaded_file_may_be_written_over(tmp_path, run_python):
-    """As `cp` does, and compilers: the process goes on with the code that it has."""
+    """As `cp` and compilers do: the process continues with the loaded code."""
     first = named_plugin(tmp_path / "first", "steady")
     second = named_plugin(tmp_path / "second", "steady", VERSION=quoted("2.0.0"))
     files = [str(first), str(second), str(tmp_path / "libsteady.so")]
@@ -179,7 +179,7 @@ print("libplaced.so" in {line.rpartition("/")[2].strip() for line in open("/proc
 
 
 def is_in_place(path, run_python, **environment):
-    """Say whether a new process maps the file itself."""
+    """Return whether a new process maps the file itself."""
     done = run_python(f"import sys\nsys.argv[1:] = [{str(path)!r}]\n{LOADED_FROM}", environment)
     assert done.stdout in ("True\n", "False\n"), done.stderr
     return done.stdout == "True\n"
@@ -286,7 +286,7 @@ def with_private(folder, name, value, kind=0, rpath="$ORIGIN", options=()):
     ("kind", "rpath"), list(enumerate(("$ORIGIN", "FOLDER", "${ORIGIN}/../none:${ORIGIN}/.")))
 )
 def test_private_libraries_of_one_name(place, kind, rpath):
-    """The second plugin would compute with the library of the first one."""
+    """Otherwise, the second plugin would use the library of the first one."""
     values = {"first": 7, "equal": 7, "other": 8}
     calls, paths = {}, {}
     for folder, value in values.items():

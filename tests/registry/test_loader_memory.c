@@ -68,7 +68,7 @@ static void write_file(const char *name, const void *data, size_t bytes) {
   CHECK(file && fwrite(data, 1, bytes, file) == bytes && !fclose(file));
 }
 
-/* One good plugin, of two operators, among neighbours with something wrong. */
+/* One good plugin, with two operators, among invalid files. */
 static void fill_folder(void) {
   static small_elf file;
   small_elf_fill(&file, "twins", "first(x: T[n]) -> T[n] where T: any", "second()");
@@ -89,7 +89,7 @@ static void remove_folder(void) {
   CHECK(system(command) == 0);
 }
 
-/* ---- What is tried: each returns the status ---------------------------------------------------
+/* ---- Attempts: each returns the status --------------------------------------------------------
  */
 
 static int list(void) {
@@ -165,7 +165,7 @@ static int load_relative(void) {
 /* ---- Every allocation in turn ------------------------------------------------------------------
  */
 
-/* The operators that were found stay the same through all of it. */
+/* The found operators never change. */
 static void check_intact(cuplug_operator *first) {
   cuplug_operator *again;
   CHECK(!cuplug_find("twins.first", &again, &error) && again == first);
@@ -194,7 +194,7 @@ static void fail_each(const char *what, int (*attempt)(void), int wanted) {
   CHECK(failures > 0);
 }
 
-/* Moves the search path, so that names found before are looked up again. */
+/* Changes the search path, so that names are searched again. */
 static void move_search_path(const char *extra) {
   char value[128];
   snprintf(value, sizeof(value), "%s:%s", folder, extra);
@@ -217,7 +217,7 @@ static void allow_all(void) {
   setenv("CUPLUG_ALLOW_LIST", path, 1);
 }
 
-/* A plugin of cuplug_load is found without a look at the search path. */
+/* A plugin of cuplug_load is found without reading the search path. */
 static void check_found_without_memory(void) {
   n_left = n_denied = 0;
   CHECK(!find_by_scan() && !n_denied);

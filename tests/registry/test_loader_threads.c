@@ -58,7 +58,7 @@ static void copy_plugin(const char *from, int round_number) {
   CHECK(!system(command));
 }
 
-/* A child forked while other threads hold the lock can go on. */
+/* A child that was forked while other threads hold the lock can continue. */
 static void fork_now(void) {
   cuplug_operator *op;
   cuplug_error error;

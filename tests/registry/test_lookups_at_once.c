@@ -1,8 +1,8 @@
 /* sanitizers: thread */
 /* ldflags: -pthread */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that look up what is known wait for nobody, see what other threads add meanwhile, and
- * miss nothing that these move ahead. */
+/* Threads that find known operators do not wait for others, see operators that other threads add in
+ * the meantime, and miss none that these move ahead. */
 #include "check.h"
 #include "registry/registry.h"
 #include "small_elf.h"
@@ -99,7 +99,7 @@ static void *look_up_loaded(void *unused) {
   return n_wrong ? &n_added : NULL;
 }
 
-/* They are listed, too, each once. */
+/* They are also listed, each once. */
 static void *list_loaded(void *unused) {
   (void)unused;
   cuplug_listing *listing;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text beyond a limit of the table is the compiler's to refuse: what builds is not rejected."""
+"""The compiler rejects text beyond a limit of the table: plugins that build are accepted."""
 
 import re
 import shutil
@@ -29,7 +29,7 @@ CUPLUG_PLUGIN(%s, "1.0.0");
 
 @pytest.fixture(params=COMPILERS)
 def compile_table(request, tmp_path):
-    """Return a function that compiles a table: signature with spaces behind it, doc, name."""
+    """Return a function that compiles a table: signature with trailing spaces, doc, name."""
     compiler = COMPILERS[request.param]
     if not compiler[0]:
         pytest.skip(f"needs a compiler for .{request.param}")

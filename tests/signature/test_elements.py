@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of elements of arrays: not checked by calls, but in a debug mode; arguments have them."""
+"""Ranges of array elements: only a debug mode checks them; generated arguments satisfy them."""
 
 import cuplug
 import cuplug.testing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the operator that computes a gradient is given, and what its results belong to."""
+"""The arguments of the operator that computes a gradient, and the parameters of its results."""
 
 import re
 

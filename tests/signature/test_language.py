@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What signatures say in calls: arithmetic, ranges, lists, None, named outputs, first rows."""
+"""Signatures in calls: arithmetic, ranges, lists, None, named outputs, the first overload."""
 
 import pickle
 
@@ -38,7 +38,7 @@ def test_ranges(ops, k):
 
 
 def test_a_range_is_checked_in_every_call(ops):
-    for k in (2, 9, 3):  # arrays are alike, so the match of the first is used again
+    for k in (2, 9, 3):  # arrays are similar, so the match of the first is used again
         if k > 5:
             with pytest.raises(ValueError, match="got k = 9"):
                 ops.head(X, k)
@@ -130,7 +130,7 @@ def test_sizes_from_a_list(ops):
     np.testing.assert_array_equal(ops.full((2, 3)), np.full((2, 3), 1.5))
     np.testing.assert_array_equal(ops.full([np.int8(2)], value=7), [7, 7])
     assert ops.full([0, 9]).shape == (0, 9)
-    assert ops.full(3).shape == (3,)  # a number stands for a list of it
+    assert ops.full(3).shape == (3,)  # a number means a list of one
     with pytest.raises(ValueError, match=r"^full: got shape = \[\], expected len\(shape\) > 0$"):
         ops.full([])
     with pytest.raises(

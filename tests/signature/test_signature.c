@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The signature language: what is taken, what is refused, with which sentence and place. */
+/* The signature language: accepted and rejected texts, with messages and positions. */
 #include "check.h"
 #include "signature/value.h"
 
@@ -228,7 +228,7 @@ static void check_formulas(void) {
   CHECK(!s->conditions[0].n_sides && !s->n_conditions);
 }
 
-/* Limits: one more than allowed is refused, the limit itself is taken. */
+/* Limits: one more than allowed is rejected, the limit itself is accepted. */
 static void check_limits(void) {
   static char text[CUPLUG_MAX_SIGNATURE + 2];
   strcpy(text, "f(");
@@ -251,7 +251,7 @@ static void check_limits(void) {
   CHECK_TEXT(error.message, "signature: got more than 65535 bytes, expected at most 65535");
 }
 
-/* Arithmetic at the ends of 64 bits: floor division and its rest are those of Python. */
+/* Arithmetic at the ends of 64 bits: floor division and its remainder equal Python's. */
 static void check_arithmetic(void) {
   static const struct {
     int64_t a;

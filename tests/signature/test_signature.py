@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures as Python sees them. The grammar itself is tested in tests/c/test_signature.c."""
+"""Signatures in Python. tests/signature/test_signature.c tests the grammar."""
 
 import inspect
 import pickle

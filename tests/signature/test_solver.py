@@ -44,7 +44,7 @@ def drawn(text, **how):
 
 
 def names_of(signature, arguments):
-    """Return what the names of a signature stand for in a call, read from the arrays."""
+    """Return the values of a signature's names in a call, read from the arrays."""
     names = {x.name: arguments.get(x.name, x.default) for x in signature.parameters}
     for x in signature.parameters:
         array = arguments[x.name][0] if x.kind == "arrays" else arguments[x.name]
@@ -133,7 +133,7 @@ def test_arguments_are_made_by_functions():
 
 
 def test_conditions_do_not_empty_arrays():
-    """An output without a name is not the array of a condition on sizes."""
+    """An unnamed output does not belong to a condition on sizes."""
     text = (
         "f(x: float32[rows, c], eps: float = 0.5) -> float32[rows, c] where c % 256 == 0, 0 < eps"
     )

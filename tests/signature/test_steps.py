@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of formulas: the core and Python come to the same numbers, and refuse the same ones."""
+"""The steps of formulas: the core and Python compute the same numbers, with the same errors."""
 
 import re
 
@@ -37,7 +37,7 @@ INTEGERS = st.integers(-3, 5) | LARGE | st.sampled_from((2**62, -(2**63), 2**63 
 
 
 def operations(inner):
-    """Return formulas of formulas."""
+    """Return a strategy for nested formulas."""
     pairs = st.tuples(inner, st.sampled_from(["+", "-", "*", "//", "%"]), inner)
     return st.one_of(
         pairs.map(lambda x: f"({x[0]} {x[1]} {x[2]})"),
@@ -71,7 +71,7 @@ SOME = {"n": 3, "m": 2, "k": 1, "j": 4, "s": (2, 3), "a": 7, "b": -2, "u": 2**63
 
 
 def core_infers(text, names):
-    """Return what the core says of a call: the sizes of the output, or why it has none."""
+    """Return the core's result for a call: the sizes of the output, or the reason for none."""
     f = cuplug.operator(text, arguments="y0", host="void f(signed char *y0) {}")
     spec = cuplug.ArraySpec
     arrays = {

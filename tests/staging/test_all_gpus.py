@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy arrays through all GPUs at once, `device="cuda:*"`: cut along loop dimensions."""
+"""NumPy arrays offloaded to all GPUs, `device="cuda:*"`: split along loop dimensions."""
 
 import cuplug
 import numpy as np
@@ -45,7 +45,7 @@ def test_small_arrays_on_one(run_loops):
 
 
 def test_what_cannot_be_cut(run_loops):
-    """Small or large, it is refused with the reason; so is a place where one GPU is wanted."""
+    """Small or large, it is rejected with the reason; so is "cuda:*" where one GPU is expected."""
     run_loops("""
     for shape in (3, 5), (1 << 20, 5):
         x = numbers(shape, np.float32, 1)
@@ -68,7 +68,7 @@ def test_what_cannot_be_cut(run_loops):
 
 
 def test_faults_on_all(run_loops):
-    """The first one by rows is told, with its position in the whole array."""
+    """The first fault by rows is raised, with its position in the whole array."""
     run_loops(
         """
         x = np.ones((200_000, 22), np.int64)
@@ -86,7 +86,7 @@ def test_faults_on_all(run_loops):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("memory", ["9000000", "1073741824"])
 def test_failures_on_all(run_loops, memory):
-    """Out of memory is made up for in smaller parts; after an error the next call is right."""
+    """If memory is short, parts are smaller; after an error, the next call is correct."""
     body = f"""
     x = numbers(({N},), np.float32, 1)
     try:
@@ -123,7 +123,7 @@ def test_interrupt_on_all(run_loops):
 
 @pytest.mark.gpu
 def test_on_real_gpus():
-    """On as many as there are."""
+    """On all available GPUs."""
     x = np.random.default_rng(0).standard_normal(40 << 20, np.float32)
     assert np.array_equal(relu(x, device="cuda:*"), np.maximum(x, 0))
     assert np.array_equal(relu(x[::-1], device="cuda:*"), np.maximum(x[::-1], 0))

@@ -2,12 +2,12 @@
 /* fake-cuda */
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small calls on the fake driver: all arrays in one block, pinned ones by copies of their own. */
+/* Small calls on the fake driver: all arrays in one block, pinned ones by separate copies. */
 #include "fake_operators.h"
 
 #include <runtime/gpus.h>
 
-/* The copy out runs out of memory: nothing has come back, and nothing is run again. */
+/* The copy out runs out of memory: nothing was copied, and nothing is run again. */
 static void received_never(void) {
   float x[] = {1, 2, 3, 4}, out[4] = {7, 7, 7, 7};
   int64_t n = 4;
@@ -30,7 +30,7 @@ static float *make_pinned(int64_t n) {
   return memory;
 }
 
-/* Around what is asked whether it is pinned, and what is small; the last in slices. */
+/* Sizes around the limits of the query for pinned memory and of small calls; the last in slices. */
 static void pinned(void) {
   static const int64_t sizes[] = {1, 8191, 8192, 100000, 900000, 3000000};
   for (int k = 0; k < 6; k++) {
@@ -51,7 +51,7 @@ static void pinned(void) {
   check_all_given_back();
 }
 
-/* A channel keeps the memory of the largest small call, which others have in turn. */
+/* A channel keeps the memory of the largest small call, which later calls use. */
 static void one_block(void) {
   static const int64_t sizes[] = {0, 10, 100000, 5, 0, 20000, 100000};
   for (int k = 0; k < 7; k++) {
@@ -68,7 +68,7 @@ static void one_block(void) {
   check_all_given_back();
 }
 
-/* In-out arrays are as they were, pinned or not. */
+/* In-out arrays are unchanged, pinned or not. */
 static void failing_in_place(void) {
   int64_t n = 20000;
   float *x = make_pinned(n);

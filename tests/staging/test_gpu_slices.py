@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy arrays through a real GPU: cut along loop dimensions, strided, broadcast, unaligned."""
+"""NumPy arrays offloaded to a GPU: split along loop dimensions, strided, broadcast, unaligned."""
 
 import io
 import sys
@@ -38,7 +38,7 @@ CUPLUG_PLUGIN(rows, "1.0.0");
 
 @pytest.fixture(scope="module")
 def add_row(build_plugin):
-    """Return an operator with a shared array, for the GPU alone."""
+    """Return an operator with a shared array, only for the GPU."""
     return cuplug.load(build_plugin(ADD_ROW, "rows", cuda=True)).add_row
 
 
@@ -69,7 +69,7 @@ def test_layouts():
 @pytest.mark.sanitizer
 @pytest.mark.parametrize("n", [(1 << 18) - 1, 1 << 18, (1 << 19) + 1, (1 << 20) - 1, 1 << 20])
 def test_around_one_and_four_mib(add_row, n):
-    """Copies in slices, and of what they share, by one thread and by several."""
+    """Copies in slices, and of shared arrays, by one thread and by several."""
     x, y = numbers(3, n), numbers(n)
     assert np.array_equal(relu(y[::-1], device="cuda"), np.maximum(y[::-1], 0))
     assert np.array_equal(relu(x[1], device="cuda"), np.maximum(x[1], 0))

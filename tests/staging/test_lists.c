@@ -1,8 +1,8 @@
 /* sanitizers: address,undefined */
 /* fake-cuda */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists whose arrays are changed in place, on the fake driver: short ones of host arrays are
- * staged, arrays on a GPU come in lists of any length. */
+/* Lists whose arrays are changed in place, on the fake driver: short lists of host arrays are
+ * offloaded, and lists of arrays on a GPU have any length. */
 #include "fake_operators.h"
 
 enum { N = 5, MANY = 200 };

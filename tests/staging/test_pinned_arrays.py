@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pinned NumPy arrays through a GPU: whoever pinned them, they go without a copy on the host."""
+"""Offloaded pinned NumPy arrays, pinned by any library, need no copy on the host."""
 
 import cuplug
 import numpy as np
@@ -10,7 +10,7 @@ SIZES = [1, 20_000, 300_000, 3_000_017]
 
 
 def test_no_buffers(run_loops):
-    """Nothing is pinned for what is pinned already; pageable arrays get buffers."""
+    """Nothing more is pinned for pinned arrays; pageable arrays get buffers."""
     run_loops(
         """
         def pinned(x):
@@ -43,13 +43,13 @@ def test_no_buffers(run_loops):
 
 
 def pinned_by_torch(x):
-    """Return a copy in pinned memory of PyTorch's."""
+    """Return a copy in pinned memory of PyTorch."""
     torch = pytest.importorskip("torch")
     return torch.from_numpy(x).pin_memory().numpy()
 
 
 def pinned_by_cupy(x):
-    """Return a copy in pinned memory of CuPy's."""
+    """Return a copy in pinned memory of CuPy."""
     cupyx = pytest.importorskip("cupyx")
     result = cupyx.empty_pinned(x.shape, x.dtype)
     result[...] = x
@@ -57,7 +57,7 @@ def pinned_by_cupy(x):
 
 
 def pinned_by_cuplug(x):
-    """Return a copy in pinned memory of cuplug's."""
+    """Return a copy in pinned memory of cuplug."""
     result = cuplug.empty_pinned(x.shape, x.dtype)
     result[...] = x
     return result
@@ -81,7 +81,7 @@ def test_whoever_pinned_them(pinned):
 
 @pytest.mark.gpu
 def test_registered():
-    """Memory of NumPy's that was registered; arrays that go past it are copied as all others."""
+    """Registered NumPy memory; arrays that extend beyond it are copied like others."""
     torch = pytest.importorskip("torch")
     torch.cuda.init()
     x = np.random.default_rng(0).standard_normal(1 << 22, np.float32)

@@ -2,8 +2,8 @@
 /* fake-cuda */
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of which slices go through the fake GPU: all elements, faults with their positions, errors
- * at any driver call, arrays larger than the GPU's memory. */
+/* Calls that are offloaded to the fake GPU in slices: all elements, faults with their positions,
+ * errors at any driver call, arrays larger than the GPU's memory. */
 #include "cuda/calls.h"
 #include "fake_operators.h"
 
@@ -60,8 +60,7 @@ static void divide_well(int64_t n, int with_y, cuplug_device device, cuplug_erro
   free_arrays(&a);
 }
 
-/* 16 bytes an element: from 1 Mi elements on there are slices, of less than 512 Ki elements each.
- */
+/* 16 bytes per element: slices from 1 Mi elements on, of less than 512 Ki elements each. */
 static void sizes(void) {
   static const int64_t wanted[] = {1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 4321000};
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i += step_of_many())
@@ -89,7 +88,7 @@ static void many_dimensions(void) {
   check_all_given_back();
 }
 
-/* Of faults in several slices the first is told, with its position in the whole array. */
+/* Of faults in several slices, the first is raised, with its position in the whole array. */
 static void faults(void) {
   static const int64_t positions[] = {0, 5, (512 << 10) - 1, 512 << 10, 1333333, 1999999};
   arrays a = make_arrays(2000000);
@@ -109,7 +108,7 @@ static void faults(void) {
   check_all_given_back();
 }
 
-/* 16 bytes an element: 32 MiB are enough for two GPUs. */
+/* 16 bytes per element: 32 MiB are enough for two GPUs. */
 static void on_all_gpus(void) {
   const cuplug_device all = {CUPLUG_CUDA, CUPLUG_ALL_GPUS};
   const int64_t n = (2 << 20) + 5;
@@ -127,7 +126,7 @@ static void on_all_gpus(void) {
   check_all_given_back();
 }
 
-/* One driver call fails, as the environment says; then the next call is right. */
+/* One driver call fails, as set in the environment; then the next call is correct. */
 static void one_failure(void) {
   char failing[80];
   snprintf(failing, sizeof failing, "%s", getenv("FAKE_CUDA_FAIL"));
@@ -208,7 +207,7 @@ static void reported(void) {
   check_all_given_back();
 }
 
-/* Without loop dimensions in-out arrays are all or nothing. */
+/* Without loop dimensions, in-out arrays are copied back completely or not at all. */
 static void in_place(void) {
   int64_t n = 5 << 20;
   float *x = malloc((size_t)n * sizeof *x);
@@ -245,7 +244,7 @@ static void threads(void) {
   check_all_given_back();
 }
 
-/* A forked child is refused CUDA, and does not hang on what the parent's workers held. */
+/* A forked child cannot use CUDA, and does not wait for locks of the parent's workers. */
 static void forked(void) {
   arrays a = make_arrays(1 << 20);
   CHECK(!divide(&a, 1, gpu0, &error));

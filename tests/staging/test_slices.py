@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy arrays through a GPU in slices and parts, on a driver without a GPU, against NumPy."""
+"""NumPy arrays offloaded in slices and parts, on a driver without a GPU, compared with NumPy."""
 
 import textwrap
 
@@ -9,7 +9,7 @@ from selection import runs_all
 
 @pytest.mark.parametrize("memory", ["6000", "100000", "1073741824"])
 def test_parts_and_whole(run_loops, memory):
-    """Small arrays, whole or halved until they fit the GPU."""
+    """Small arrays, complete or halved until they fit the GPU."""
     body = """
     from hypothesis import example, given, settings, strategies as st
 
@@ -50,7 +50,7 @@ def test_slices(run_loops, layout):
 @pytest.mark.slow
 @pytest.mark.parametrize("memory", ["30000000", "110000000"])
 def test_larger_than_the_gpu(run_loops, memory):
-    """In parts of the GPU's memory, where that has no room for slices, and in slices."""
+    """In parts of the GPU's memory, if it has no room for slices, and in slices."""
     body = """
     for shape in (200003, 201), (11, 1500000):
         x, y = np.ones(shape, np.float32), np.arange(shape[1], dtype=np.float32)
@@ -135,7 +135,7 @@ def test_faults_say_positions_in_the_whole_array(run_loops, shape, memory):
 )
 @pytest.mark.parametrize("code", [2, 999])
 def test_driver_calls_that_fail(run_loops, function, code):
-    """Out of memory is made up for in smaller parts; after another error the next call is right."""
+    """If memory is short, parts are smaller; after another error, the next call is correct."""
     body = """
     x, y = np.ones((5000, 1001), np.float32), np.arange(1001, dtype=np.float32)
     try:
@@ -158,7 +158,7 @@ x = np.arange(6 << 20, dtype=np.float32)
 
 @pytest.mark.parametrize("fails", ["", "cuMemAllocFromPoolAsync:1:2"])
 def test_interrupt(run_loops, fails):
-    """Ctrl-C ends a long call between two slices; nothing is lost, and calls go on."""
+    """Ctrl-C ends a long call between two slices; nothing is lost, and later calls work."""
     body = """
     gpu.nap(x[:10])
     signal.setitimer(signal.ITIMER_REAL, 0.12)

@@ -2,8 +2,9 @@
 /* fake-cuda */
 /* ldflags: -ldl -Wl,--wrap=malloc,--wrap=calloc */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole calls on the fake driver: host arrays staged, device arrays, faults, errors, each driver
- * call failing in turn. The plugin is compiled in; its kernels run when they are waited for. */
+/* Complete calls on the fake driver: offloaded host arrays, device arrays, faults, errors, each
+ * driver call failing in turn. The plugin is compiled in; its kernels run when they are waited for.
+ */
 #include "cuda/calls.h"
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
@@ -42,7 +43,7 @@ static void staged(void) {
   check_all_given_back();
 }
 
-/* What lies between the elements of a strided output stays as it was. */
+/* Memory between the elements of a strided output does not change. */
 static void staged_strides(void) {
   float x[] = {1, 2, 3, 4, 5, 6}, out[] = {-1, -2, -3, -4, -5, -6, -7, -8};
   const float wanted[] = {15, -2, -3, 9, -5, -6, 3, -8};
@@ -54,7 +55,7 @@ static void staged_strides(void) {
   check_all_given_back();
 }
 
-/* As another thread of the caller would, while the call runs. */
+/* Writes like another thread of the caller, while the call runs. */
 static float between[2][12];
 
 static int advance_meanwhile(const cuplug_call *call) {
@@ -63,7 +64,7 @@ static int advance_meanwhile(const cuplug_call *call) {
   return advance_cuda(call);
 }
 
-/* What is stored between the elements during the call is not undone. */
+/* Values stored between the elements during the call are kept. */
 static void staged_between(void) {
   float *x = between[0], *out = between[1];
   int64_t n = 4, by_three = 3, backwards = -3;
@@ -80,8 +81,8 @@ static void staged_between(void) {
   check_all_given_back();
 }
 
-/* The output of a large call runs out of memory on its way, after the in-out array has come back in
- * seven chunks: that must not be changed twice. */
+/* The output of a large call runs out of memory after seven chunks of the in-out array were copied
+ * back: it must not be changed twice. */
 static void received_once(void) {
   enum { N = 400000 };
   static float x[2 * N], out[N];
@@ -139,7 +140,7 @@ static void staged_unknown_size(void) {
   check_all_given_back();
 }
 
-/* Picks with one index from ten values; `index` lies in the same memory as the result. */
+/* Picks with one index from ten values; `index` is in the same memory as the result. */
 static int pick_staged(int64_t index, cuplug_error *mine) {
   static float source[10] = {0, 10, 20, 30, 40, 50, 60, 70, 80, 90};
   float out[2] = {-1, -1};
@@ -162,7 +163,7 @@ static void staged_fault(void) {
   check_all_given_back();
 }
 
-/* Device arrays: nothing is waited for, and a fault is told by a later call. */
+/* Device arrays: nothing is waited for, and a later call raises a fault. */
 static void asynchronous(void) {
   float source[4] = {1, 2, 3, 4};
   int64_t indices[2] = {3, -7}, n_source = 4, n = 2;
@@ -215,7 +216,7 @@ static void out_of_memory(void) {
   check_all_given_back();
 }
 
-/* What describes the arrays of a call takes some KiB, what runs it in slices 10 KiB and more. */
+/* The description of a call's arrays takes a few KiB; running it in slices takes 10 KiB or more. */
 static void no_heap(void) {
   enum { N = 2000000 };
   int64_t n = N;
@@ -320,8 +321,8 @@ static void small_stack(void) {
   check_all_given_back();
 }
 
-/* One driver call fails, as the environment says: an error that names the operator, nothing lost
- * and the next call right. A failed start is for ever; what cannot be freed is. */
+/* One driver call fails, as set in the environment: an error that names the operator, nothing lost,
+ * and the next call correct. A failed start is permanent; memory that cannot be freed is lost. */
 static void one_failure(void) {
   char failing[80];
   snprintf(failing, sizeof failing, "%s", getenv("FAKE_CUDA_FAIL"));

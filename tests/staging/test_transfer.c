@@ -3,7 +3,7 @@
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies through pinned buffers. The fake driver is lazy: a copy is done when it is waited for, so
- * a pinned buffer that is used again too early shows as wrong data. */
+ * a pinned buffer that is reused too early results in wrong data. */
 #include "cuda/channel.h"
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
@@ -16,7 +16,7 @@
 
 #define LARGE CUPLUG__PINNED_LARGE
 #define SMALL CUPLUG__PINNED_SMALL
-#define TEAM CUPLUG__TEAM_BYTES /* from here on the team takes part */
+#define TEAM CUPLUG__TEAM_BYTES /* from here on, the thread pool takes part */
 #define RING CUPLUG__N_PINNED   /* chunks that fill a channel's buffers */
 
 /* Around the ends of chunks and of the buffers. */
@@ -96,7 +96,7 @@ static void both_devices(void) {
   check_nothing_left();
 }
 
-/* Several copies on one channel with nothing between: the source may be reused at once. */
+/* Several consecutive copies on one channel: the source may be reused at once. */
 static void queued(void) {
   enum { N = 5 };
   cuplug__channel *channel;
@@ -133,7 +133,7 @@ UNSEEN static void spread(uint8_t *to, const uint8_t *from, uint64_t n) {
   for (uint64_t k = 0; k < n; k++) to[2 * k + 1] = from[k];
 }
 
-/* To every other byte, as from `from`; those between stay. */
+/* Copies `from` to every other byte; the bytes between do not change. */
 static void check_written_apart(cuplug__channel *channel, void *from, const uint8_t *bytes,
                                 uint64_t n) {
   uint8_t *to = malloc(2 * n + 1), *wanted = malloc(2 * n + 1);
@@ -150,7 +150,7 @@ static void check_written_apart(cuplug__channel *channel, void *from, const uint
   free(wanted);
 }
 
-/* As staged calls copy: in chunks, by one thread and by several. */
+/* Copies like offloaded calls: in chunks, by one thread and by several. */
 static void on_a_lane(void) {
   static const uint64_t more[] = {TEAM - 1, TEAM, TEAM + 1};
   cuplug__channel *channel;
@@ -184,7 +184,7 @@ static void on_a_lane(void) {
   check_nothing_left();
 }
 
-/* A small copy still in flight when a larger one wants larger buffers. */
+/* A small copy is in progress when a larger one requires larger buffers. */
 static void growing(void) {
   cuplug__channel *channel;
   void *pointer;
@@ -207,7 +207,7 @@ static void growing(void) {
   check_nothing_left();
 }
 
-/* What is on the caller's stream comes first, and the default stream is one. */
+/* Work on the caller's stream comes first, also on the default stream. */
 static int fill_kernel(const void *argument) {
   return memset(*(void *const *)argument, 77, 1000), 0;
 }
@@ -238,7 +238,7 @@ static void out_of_bounds(void) {
   CHECK(!cuplug_free_device(0, pointer, NULL, &error));
 }
 
-/* One driver call after another fails, as the environment says; then both copies are right. */
+/* One driver call after another fails, as set in the environment; then both copies are correct. */
 static void failures(void) {
   uint64_t n = 2 * LARGE + 1;
   int n_failed = 0;
@@ -262,8 +262,8 @@ static void failures(void) {
   free(to);
 }
 
-/* The copies of pinned memory, by the driver, fail, and the wait of the second; the next ones are
- * right. */
+/* The driver's copies of pinned memory, and the wait for the second, fail; the next ones are
+ * correct. */
 static void failures_of_pinned_memory(void) {
   const uint64_t n = 2 * TEAM;
   cuplug__channel *channel;
@@ -294,7 +294,7 @@ static void failures_of_pinned_memory(void) {
   free(bytes);
 }
 
-/* Whichever chunk it is of. */
+/* In any chunk. */
 static void each_failure(void) {
   static const char *const functions[] = {"cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
                                           "cuEventSynchronize", "cuEventRecord"};

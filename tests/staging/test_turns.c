@@ -1,6 +1,6 @@
 /* sanitizers: thread | address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns on a GPU: few threads at once, others wait, but none for ever. */
+/* Slots of a GPU: few threads at once; others wait, but none without end. */
 #include "staging/stage.h"
 
 #include <pthread.h>
@@ -67,8 +67,8 @@ static int end(void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_err
   return CUPLUG_ERROR_VALUE;
 }
 
-/* A thread that has a turn gets another; one for whose call all others wait goes on in the end, and
- * the caller of one that waits may end it. */
+/* A thread that has a slot gets another one. A thread for whose call all others wait continues in
+ * the end, and the caller of a waiting one may end it. */
 static void none_for_ever(void) {
   cuplug__progress_tracker tracker;
   for (int k = 0; k <= CUPLUG__GPU_SLOTS; k++)

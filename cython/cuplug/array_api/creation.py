@@ -261,7 +261,7 @@ def _triangle(name: str, x: Array, k: int) -> Array:
     return result
 
 
-# ---- What the library can do --------------------------------------------------------------------
+# ---- Capabilities -------------------------------------------------------------------------------
 
 
 class Info:

@@ -221,7 +221,7 @@ def eigvals(x: Array, /) -> Array:
 def _general(x: Array, has_vectors: bool) -> EigResult:
     """Return eigenvalues of matrices in GPU memory.
 
-    The operator computes those of the transposed ones.
+    The operator computes them for the transposed matrices.
     """
     given, failure = matrix_transpose(astype(x, complex_of(x))), "Eigenvalues did not converge"
     values, vectors = by_cusolver("eig", given, has_vectors, failure=failure)

@@ -87,7 +87,7 @@ def flag(what: str, value: Any) -> bool:
 
 
 def sequence(what: str, value: Any, wanted: str) -> tuple[Any, ...]:
-    """Return the items of an argument that must have at least one."""
+    """Return the items of an argument, which must not be empty."""
     try:
         return tuple(value)
     except TypeError:

@@ -59,7 +59,7 @@ floor_divide: Return the quotients of elements, rounded down.
     [7, -7], 2 -> [ 3 -4]
 greater: Return whether elements of x1 are above x2.
     [1, 2, 3], 2 -> [False False  True]
-greater_equal: Return whether elements of x1 are at least x2.
+greater_equal: Return whether elements of x1 are greater than or equal to x2.
     [1, 2, 3], 2 -> [False  True  True]
 hypot: Return the lengths of vectors (x1, x2), without overflow.
     [3.0, 5.0], 4.0 -> [5.         6.40312424]
@@ -119,7 +119,7 @@ round: Return each element rounded to an integer, to the even one of two equally
     [0.5, 1.5, 2.6] -> [0. 2. 3.]
 sign: Return -1, 0 or 1 by the sign of each element.
     [-5, 0, 3] -> [-1  0  1]
-signbit: Return whether the sign bit of each element is set, also that of -0.0.
+signbit: Return whether the sign bit of each element is set, also for -0.0.
     [-0.0, 1.0] -> [ True False]
 sin: Return the sine of each element, in radians.
     [0.0, 1.0] -> [0.         0.84147098]

@@ -111,7 +111,7 @@ def single_like(Array x not None, value) -> Array:
 
 
 def as_bytes(Array x not None, Array like=None) -> Array:
-    """Return elements as unsigned integers of their size, or of the size of `like`'s elements."""
+    """Return elements as unsigned integers of their size, or of the element size of `like`."""
     cdef cuplug_tensor seen = x.tensor
     if like is not None:
         seen.dtype = like.tensor.dtype

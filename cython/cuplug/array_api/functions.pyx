@@ -176,7 +176,7 @@ cdef object find_operator(ArrayFunction self, list args):
 
 
 cdef inline bint names_dtype(object x) noexcept:
-    """`isinstance` takes longer for numpy.dtype, whose class is not one of Python's."""
+    """`isinstance` takes longer for numpy.dtype, whose class is not a Python class."""
     return type(x) is str or isinstance(x, type) or PyObject_TypeCheck(x, numpy_dtype)
 
 

@@ -226,7 +226,7 @@ def tensordot(x1: Array, x2: Array, /, *, axes: Any = 2) -> Array:
     Returns
     -------
     Array
-        The other dimensions of `x1`, then those of `x2`.
+        The other dimensions of `x1`, then of `x2`.
 
     Raises
     ------

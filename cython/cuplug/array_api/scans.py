@@ -81,7 +81,7 @@ def diff(
     prepend: Array | None = None,
     append: Array | None = None,
 ) -> Array:
-    """Return the n-th differences of adjacent elements. For bools, they tell whether these differ.
+    """Return the n-th differences of adjacent elements. For bools, they are True if these differ.
 
     Examples
     --------

@@ -372,7 +372,7 @@ cdef int complete(Array x, tuple wanted, int64_t *shape) except -1:
 
 
 cdef list reshaped_steps(Array x, list shape):
-    """Return the strides of a view in another shape; None if there are none."""
+    """Return the strides of a view in another shape; None if no view has this shape."""
     cdef int64_t n, s, size, step, left
     cdef list runs = [], steps = []  # of consecutive dimensions: size and step
     cdef layout own

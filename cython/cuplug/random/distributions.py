@@ -57,7 +57,7 @@ class Distributions:
         low, high : float
             If they are equal after rounding, `high` may be among the numbers.
         size : int or sequence of int, optional
-            The shape. The default is that of `out`, or no dimensions.
+            The shape. The default is the shape of `out`, or ().
         dtype : str or numpy.dtype
             float32, with 24 random bits, or float64, with 53.
         out : array, optional

@@ -113,7 +113,7 @@ class Generator(Distributions):
         a : int or array
             The number of numbers to choose from, or the array to choose from.
         size : int or sequence of int, optional
-            The shape. The default is no dimensions.
+            The shape. The default is ().
         replace : bool
             If False, each is chosen at most once.
         p : array of float, optional

@@ -158,7 +158,7 @@
 
 #define TARGET __attribute__((target("avx2,bmi2,popcnt")))
 
-/* For each mask of 8 lanes: their numbers, then those of the others, 4 bits each. */
+/* For each mask of 8 lanes: their numbers, then the other lanes' numbers, 4 bits each. */
 #define PLACE(m, lane)                                                                      \
   ((uint32_t)(lane) << 4 * ((m) >> (lane)&1 ? __builtin_popcount((m) & ((1 << (lane)) - 1)) \
                                             : __builtin_popcount((m) >> (lane)) + (lane)))

@@ -2,7 +2,7 @@
 /* Reads lines of keys, and sorts them if no vectors are available, or with an index if keys and
  * positions do not fit in one word: a radix sort by bytes, from the last one on. Short lines are
  * sorted by insertion, each by one thread. Long ones are sorted by all threads: each counts the
- * digits of a chunk, then moves the chunk's keys after those of earlier chunks. */
+ * digits of a chunk, then moves the chunk's keys after the keys of earlier chunks. */
 #include "sorting/host/radix.h"
 
 #include "vectors.h"

@@ -59,8 +59,8 @@ int sorting_run_packed(sorting *s, int *is_done);
  * become numbers again, unless o is NULL. */
 int sorting_run_by_vectors(const sorting *s, const order *o);
 
-/* Sets the bits of the zeros and NaNs among n_out sorted elements to those of x's zeros and NaNs,
- * in their order. Elements are at distances of `step`. */
+/* Sets the bits of the zeros and NaNs among n_out sorted elements to the bits of the zeros and NaNs
+ * of x, in their order. Elements are at distances of `step`. */
 void sorting_restore(const order *o, const void *x, int64_t step, int64_t n, void *out,
                      int64_t n_out);
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest: runs Dask's tests of CuPy's arrays on cuplug's arrays.
+"""A pytest plugin that runs Dask's tests of CuPy arrays on cuplug arrays.
 
-`cupy.f` is NumPy's function f of cuplug's arrays, or that of `cuplug.array_api` if it makes arrays.
-Tests in the file NOT_IN_SUITE are left out.
+`cupy.f` is NumPy's function f for cuplug arrays, or `cuplug.array_api.f` if it creates arrays.
+Tests in the file NOT_IN_SUITE are omitted.
 """
 
 import os
@@ -19,19 +19,19 @@ EXCLUDED = tuple(line for line in LINES if line and not line.startswith("#"))
 
 
 def ours(x):
-    """Return arrays and scalars of NumPy as cuplug's arrays."""
+    """Return NumPy arrays and scalars as cuplug arrays."""
     if isinstance(x, tuple):
         return tuple(map(ours, x))
     return array_api.asarray(x) if isinstance(x, (numpy.ndarray, numpy.generic)) else x
 
 
 def of_numpy(function):
-    """Return a function of NumPy's with results of cuplug's."""
+    """Return a NumPy function whose results are cuplug arrays."""
     return lambda *args, **keywords: ours(function(*args, **keywords))
 
 
 class Space(types.ModuleType):
-    """A module `cupy` or one within: functions of cuplug's, or of NumPy's."""
+    """A module `cupy` or a submodule: functions of cuplug or NumPy."""
 
     def __init__(self, name, theirs, **values):
         super().__init__(name)
@@ -48,7 +48,7 @@ class Space(types.ModuleType):
 
 
 class Generator:
-    """A random generator of NumPy's, whose arrays are cuplug's."""
+    """A NumPy random generator that returns cuplug arrays."""
 
     def __init__(self, *seeds):
         self.theirs = numpy.random.default_rng(*seeds)
@@ -75,7 +75,7 @@ Space(
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what the file lists, by the start of a test's name."""
+    """Omit the tests that the file lists by the start of their names."""
     names = {item: f"{item.path.name}::{item.name}" for item in items}
     out = [item for item in items if names[item].startswith(EXCLUDED)] if EXCLUDED else []
     config.hook.pytest_deselected(items=out)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest: runs CuPy's tests, which compare it with NumPy, on cuplug's arrays.
+"""A pytest plugin that runs CuPy's tests, which compare with NumPy, on cuplug arrays.
 
-`cupy.f` is NumPy's function f, which cuplug has to compute, and `cupy.testing` is that of the
-folder CUPY. Tests that use a name that NumPy does not have are skipped, and those in the file
-NOT_IN_SUITE left out.
+`cupy.f` is NumPy's function f, which cuplug must compute, and `cupy.testing` comes from the folder
+CUPY. Tests that use a name that NumPy does not have are skipped, and tests in the file NOT_IN_SUITE
+are omitted.
 """
 
 import functools
@@ -26,7 +26,7 @@ EXCLUDED = [
     for line in Path(os.environ.get("NOT_IN_SUITE", os.devnull)).read_text().splitlines()
     if line and not line.startswith("#")
 ]
-# What a failure says -> why the test is skipped: it is about CuPy, or a documented difference.
+# Text of a failure -> reason to skip the test: it tests CuPy itself, or a documented difference.
 NOT_MEANT = {
     "object has no attribute 'data'": "CuPy's attribute `data`",
     "_index_32_bits": "CuPy's attribute `_index_32_bits`",
@@ -46,16 +46,16 @@ NOT_MEANT = {
     "complex128, expected real numbers; use real": "complex numbers have no order",
     "expected a value in the range of": "integers beyond a dtype raise ValueError",
 }
-# Functions that make arrays, and the array that NumPy calls cuplug for.
+# Functions that create arrays, and the argument whose type makes NumPy call cuplug.
 MADE, LIKE = numpy_creation.MADE, cuplug.empty(0)
-# Functions that make arrays, for which NumPy calls nobody.
+# Functions that create arrays, which NumPy never delegates.
 OWN = {"diag_indices", "geomspace", "indices", "linspace", "logspace", "tril_indices"}
 OWN |= {"triu_indices"}
 test = types.SimpleNamespace(is_running=False, absent=None)
 
 
 class Absent(types.ModuleType):
-    """What NumPy does not have: tests may name it while they are collected, but not use it."""
+    """A name that NumPy lacks: tests may refer to it when they are collected, but not use it."""
 
     __path__ = ()
     is_hip = False
@@ -93,7 +93,7 @@ class ArrayType(type):
 
 
 class Array(metaclass=ArrayType):
-    """`cupy.ndarray`, of which tests make classes while they are collected."""
+    """`cupy.ndarray`, from which tests derive classes when they are collected."""
 
     def __new__(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order="C"):
         if cls is not Array or buffer is not None or strides is not None:
@@ -102,7 +102,7 @@ class Array(metaclass=ArrayType):
 
 
 class Space(types.ModuleType):
-    """A module `cupy` or one within, of NumPy's names."""
+    """A module `cupy` or a submodule, with NumPy's names."""
 
     def __init__(self, name, theirs, **own):
         super().__init__(name)
@@ -119,7 +119,7 @@ class Space(types.ModuleType):
 
 
 class OfNumpy:
-    """A function of NumPy's whose results have to be cuplug's arrays."""
+    """A NumPy function whose results must be cuplug arrays."""
 
     def __init__(self, function):
         self.function = function
@@ -152,7 +152,7 @@ def of_numpy(x):
 
 
 def ours(x):
-    """Return results whose scalars are arrays without dimensions, as CuPy has them."""
+    """Return results whose scalars are arrays without dimensions, as in CuPy."""
     if isinstance(x, (tuple, list)):
         found = [ours(each) for each in x]
         return type(x)(*found) if hasattr(x, "_fields") else type(x)(found)
@@ -160,7 +160,7 @@ def ours(x):
 
 
 class Finder:
-    """Imports modules of CuPy's as `Absent`, but `cupy.testing`."""
+    """Imports CuPy modules as `Absent`, except `cupy.testing`."""
 
     def find_spec(self, name, path=None, target=None):
         of_cupy = name.startswith(("cupy.", "cupyx", "cupy_backends"))
@@ -215,7 +215,7 @@ def pytest_runtest_protocol(item, nextitem):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Skip tests that used names that NumPy does not have, whatever became of these."""
+    """Skip failed tests that used names that NumPy does not have, or that test CuPy itself."""
     report = yield
     if report.failed:
         seen = str(report.longrepr)
@@ -227,12 +227,12 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Leave out files that the file lists, which cannot be collected."""
+    """Omit files that the list contains, which cannot be collected."""
     return any(collection_path == config.rootpath / line for line in EXCLUDED) or None
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what the file lists, by the start of a test's name."""
+    """Omit the tests that the file lists by the start of their names."""
     left_out = [item for item in items if item.nodeid.startswith(tuple(EXCLUDED))]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest: runs the array API tests of SciPy and others on cuplug's arrays.
+"""A pytest plugin that runs the array API tests of SciPy and others on cuplug arrays.
 
 OTHER_ARRAYS is the namespace, "cuplug.array_api" by default, or "array_api_strict" to compare.
-Tests in the file NOT_IN_SUITE are left out. CUPLUG_DEVICE is the device of the arrays.
+Tests in the file NOT_IN_SUITE are omitted. CUPLUG_DEVICE is the device of the arrays.
 """
 
 import os
@@ -23,7 +23,7 @@ EXCLUDED = [
 
 
 def use_in_scipy() -> None:
-    """Make the namespace the only value of the fixture `xp`, whose values SciPy lists itself."""
+    """Make the namespace the only value of the fixture `xp`, instead of SciPy's list."""
     fixture = pytest.fixture
     marks = pytest.mark.array_api_backends
     backend = pytest.param(import_module(NAMESPACE), id=NAMESPACE, marks=marks)
@@ -39,7 +39,7 @@ def use_in_scipy() -> None:
 
 
 def use_in_sklearn() -> None:
-    """Make the namespace the only one that scikit-learn's tests go through."""
+    """Make the namespace the only one in scikit-learn's tests."""
     module = import_module("sklearn.utils._array_api")
     module.yield_namespace_device_dtype_combinations = lambda *given, **keywords: iter(
         [(NAMESPACE, None, None)]
@@ -56,13 +56,13 @@ def use_in_sklearn() -> None:
 
 
 def use_in_array_api_extra() -> None:
-    """Put the namespace in the place of CuPy in the list of libraries."""
+    """Replace CuPy by the namespace in the list of libraries."""
     backends = import_module("array_api_extra._lib._backends").Backend
     backends.CUPY._value_ = NAMESPACE
 
 
 def use_in_array_api_compat() -> None:
-    """Put the namespace into the lists of libraries, as one that is its own wrapper."""
+    """Add the namespace to the lists of libraries, as one that needs no wrapper."""
     helpers, own = import_module("tests._helpers"), import_module(NAMESPACE)
     sys.modules[f"array_api_compat.{NAMESPACE}"] = own
     helpers.all_libraries.append(NAMESPACE)
@@ -74,7 +74,7 @@ def use_in_array_api_compat() -> None:
 
 
 def compare_on_host() -> None:
-    """Have assertions copy arrays from a GPU; leave out what SciPy computes on the host alone."""
+    """Make assertions copy arrays from a GPU; omit what SciPy computes only on the host."""
     array = type(import_module(NAMESPACE).empty(0))
 
     def on_host(given):
@@ -95,7 +95,7 @@ def compare_on_host() -> None:
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what the file lists, by the start of a test's name."""
+    """Omit the tests that the file lists by the start of their names."""
 
     def is_excluded(item):
         file = str(item.path).rpartition("site-packages/")[2]
@@ -106,7 +106,7 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if not is_excluded(item)]
 
 
-os.environ["SCIPY_ARRAY_API"] = "1"  # which both read when they are imported
+os.environ["SCIPY_ARRAY_API"] = "1"  # both read it when they are imported
 use_in_scipy()
 if find_spec("sklearn"):
     use_in_sklearn()

@@ -12,7 +12,7 @@
 #define DEFECT 0
 #endif
 
-/* 1. Adam for all tensors of a model. 1: the last one is left out; 2: all have the size of the
+/* 1. Adam for all tensors of a model. 1: the last one is omitted; 2: all have the size of the
  * first; 3: the step is ignored. */
 CUPLUG_TYPED_HOST_OPERATOR(adam,
                            "adam(inout params: T[*s][each], grads: T[*s][each], "
@@ -47,8 +47,8 @@ CUPLUG_HOST_ENTRY(select_where, (T), x, mask, out) {
   return CUPLUG_OK;
 }
 
-/* 3. Counts of numbers that are trusted. 1: what the output held is not cleared; 2: one number
- * beyond the end is counted, too; 3: the last number is left out. */
+/* 3. Counts of numbers that are trusted. 1: the output is not cleared; 2: one number
+ * beyond the end is also counted; 3: the last number is omitted. */
 CUPLUG_TYPED_HOST_OPERATOR(histogram,
                            "histogram(x: I[n], bins: int) -> counts: int64[bins] "
                            "where I: int32 | int64, 0 < bins <= 64, 0 <= x < bins",
@@ -84,8 +84,8 @@ CUPLUG_HOST_ENTRY(pool, x, n, c, size, y) {
   return CUPLUG_OK;
 }
 
-/* 5. Sums along lines, and what they end with. 1: a line goes on with the sum of the line before;
- * 2: sums have 24 bits; 3: the last line's end is not written. */
+/* 5. Sums along lines, and their last values. 1: a line continues with the sum of the previous
+ * line; 2: sums have 24 bits; 3: the last line's end is not written. */
 CUPLUG_TYPED_HOST_OPERATOR(scan,
                            "scan(x: T[..., n], start: float = 0) -> (y: T[..., n], end: T[...]) "
                            "where T: float32 | float64",

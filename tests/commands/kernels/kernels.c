@@ -32,7 +32,7 @@ static float next(void) {
 /* The process ends, as after a write to memory that is not there. */
 static void crash(void) { *(volatile int *)8 = 1; }
 
-/* 1. A norm in blocks of 256. 1: the last block is left out; 2: it writes one element more;
+/* 1. A norm in blocks of 256. 1: the last block is omitted; 2: it writes one element more;
  * 3: the weight is scaled in place. */
 ENTRY(rms_norm) {
   const int64_t rows = size(call, 0, 0), c = size(call, 0, 1), last = c - (DEFECT == 1) * 256;
@@ -77,7 +77,7 @@ OPERATOR(rotary,
          CUPLUG_TAKES_STRIDES);
 
 /* 3. Pages of a cache by a table that is trusted (0 <= table < len(pages)). 1: the page after the
- * table's; 2: each page is written; 3: the last element of each page is left out. */
+ * table's; 2: each page is written; 3: the last element of each page is omitted. */
 ENTRY(read_pages) {
   const cuplug_items pages = call->scalars[0].list;
   const int64_t *table = call->tensors[0].data, n = size(call, 0, 0);
@@ -119,7 +119,7 @@ OPERATOR(quantize,
          "quantize(x: float32[rows, c]) -> (q: int8[rows, c], scale: float32[rows]) where "
          "c % 16 == 0", );
 
-/* 5. Causal convolution. 1: a bias that was left out is read; 2: the first elements are not
+/* 5. Causal convolution. 1: a bias that was omitted is read; 2: the first elements are not
  * written; 3: it begins before the output. */
 ENTRY(causal_conv) {
   const int64_t batch = size(call, 0, 0), d = size(call, 0, 1), n = size(call, 0, 2);
@@ -142,8 +142,8 @@ OPERATOR(causal_conv,
          "causal_conv(x: float32[b, d, n], weight: float32[d, width], bias: float32[d] = None) -> "
          "float32[b, d, n] where 2 <= width <= 4", );
 
-/* 6. A product with a plan for a number of columns. 1: it adds to what the output held; 2: the plan
- * has too few columns; 3: the last row is left out. */
+/* 6. A product with a plan for a number of columns. 1: it adds to the old contents of the output;
+ * 2: the plan has too few columns; 3: the last row is omitted. */
 typedef struct plan {
   int64_t n;
   float *columns;
@@ -183,7 +183,7 @@ OPERATOR(matmul,
          "m > 0, k % 8 == 0", );
 
 /* 7. Scores of grouped heads. 1: groups are the wrong way round; 2: differs from call to call;
- * 3: the last batch is left out. */
+ * 3: the last batch is omitted. */
 ENTRY(scores) {
   const int64_t batch = size(call, 0, 0), heads = size(call, 0, 1), d = size(call, 0, 2);
   const int64_t groups = size(call, 1, 1);
@@ -232,7 +232,7 @@ ENTRY(mix) {
 }
 OPERATOR(mix, "mix(stereo: float32[m], inout mono: float32[n]) where m == 2 * n", );
 
-/* 10. The first k of a line. 1: the last index is left out; 2: reads and writes one more;
+/* 10. The first k of a line. 1: the last index is omitted; 2: reads and writes one more;
  * 3: traps on large arrays. */
 ENTRY(head) {
   const int64_t k = call->scalars[0].i + (DEFECT == 2);
@@ -246,7 +246,7 @@ OPERATOR(
     head,
     "head(x: float32[n], k: int) -> (values: float32[k], indices: int64[k]) where 0 <= k < n", );
 
-/* 11. A table of four floats at an address. 1: writes the input; 2: the last element is left out;
+/* 11. A table of four floats at an address. 1: writes the input; 2: the last element is omitted;
  * 3: it reads the table's address plus a page. */
 ENTRY(look_up) {
   const float *table = (const float *)(uintptr_t)call->scalars[0].u; /* NOLINT: an address */
@@ -259,7 +259,7 @@ ENTRY(look_up) {
 }
 OPERATOR(look_up, "look_up(x: float32[n], address: uint64) -> float32[n]", );
 
-/* 12. Two overloads; the second is reached with a scale alone. 1: it leaves out the last element;
+/* 12. Two overloads; the second is reached with only a scale. 1: it omits the last element;
  * 2: it writes beyond; 3: it changes the scale. */
 ENTRY(twice) {
   for (int64_t i = 0; i < size(call, 0, 0); i++) output(call)[i] = 2 * input(call, 0)[i];

@@ -10,7 +10,7 @@ static float *floats(const cuplug_tensor *x) { return (float *)x->data; }
 static unsigned blocks_for(int64_t n) { return (unsigned)((n + 255) / 256); }
 static cudaStream_t stream_of(const cuplug_call *call) { return (cudaStream_t)call->stream; }
 
-/* A norm by blocks of 256 threads. 1: the last row is left out; 2: a row more is written; 3: the
+/* A norm by blocks of 256 threads. 1: the last row is omitted; 2: a row more is written; 3: the
  * weight is scaled in place. */
 __global__ void rms_norm_kernel(const float *x, float *weight, float eps, float *y, int64_t c) {
   __shared__ float sums[256];
@@ -42,8 +42,8 @@ CUPLUG_CUDA_OPERATOR(rms_norm_cuda,
                      "float32[rows, c] where c % 256 == 0, 0 < eps < 1",
                      "A norm.");
 
-/* Rows by indices that are trusted. 1: the address of a row far away; 2: the last row is left out;
- * 3: it adds to what the output held. */
+/* Rows by indices that are trusted. 1: the address of a row far away; 2: the last row is omitted;
+ * 3: it adds to the old contents of the output. */
 __global__ void rows_kernel(const float *x, const int64_t *index, float *y, int64_t n, int64_t c) {
   const int64_t i = blockIdx.x * 256ll + threadIdx.x;
   if (i >= n * c) return;
@@ -64,7 +64,7 @@ CUPLUG_CUDA_OPERATOR(rows_cuda,
                      "Rows of x.");
 
 /* A table of four floats at an address on the GPU. 1: writes one element more; 2: the last element
- * is left out; 3: writes the input. */
+ * is omitted; 3: writes the input. */
 __global__ void look_up_kernel(float *x, const float *table, float *y, int64_t n) {
   const int64_t i = blockIdx.x * 256ll + threadIdx.x;
   if (i < n - (DEFECT == 2) + (DEFECT == 1)) y[i] = table[i % 4] + (i < n ? x[i] : 0);

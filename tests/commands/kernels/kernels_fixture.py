@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of kernels.c and kernels.cu that no signature describes."""
+"""Arguments of kernels.c and kernels.cu that signatures cannot describe."""
 
 import cuplug
 import numpy as np
@@ -16,13 +16,13 @@ def table(shape, m, random):
 
 
 def address(device):
-    """Return what is stored at the address."""
+    """Return the value at the address."""
     numbers = np.arange(4, dtype=np.float32)
     return numbers if device == "cpu" else cuplug.asarray(numbers, device=device)
 
 
 def expected_adam(params, grads, m, v, step, lr):
-    """Change params, m and v as one step does."""
+    """Update params, m and v in one step."""
     for p, g, first, second in zip(params, grads, m, v, strict=True):
         g = g.astype("float64")
         first[...] = 0.5 * first + 0.5 * g
@@ -37,7 +37,7 @@ def expected_select_where(x, mask):
 
 
 def expected_histogram(x, bins):
-    """Return how often each number occurs."""
+    """Return the count of each number."""
     return np.bincount(x, minlength=bins)
 
 

@@ -114,7 +114,7 @@ class Adopted(Arguments):
         return "array", self.scope.arrays[x.name], dtype
 
     def _read_made_type(self) -> Any:
-        """Return the type of the pointer behind the handle; None if no handle is made."""
+        """Return the type of the pointer in the handle; None if the operator creates no handle."""
         if not self.made:
             return None
         kinds = [

@@ -55,7 +55,7 @@ class AdoptedCall(Adopted):
         set_thunk(program_at, thunk, way)
 
     def call(self, arrays: list[Array], scalars: list[Any], numbers: list[int], stream: int) -> Any:
-        """Call the function; return the object behind a handle, or outputs of unknown sizes.
+        """Call the function; return the object for a handle, or outputs of unknown sizes.
 
         It is not called for empty outputs, which need no work.
         """

@@ -41,7 +41,7 @@ def read_header(header: str, options: tuple[str, ...] = ()) -> dict[str, HeaderF
     Raises
     ------
     CompileError
-        There is no C compiler.
+        No C compiler was found.
     PluginError
         The preprocessor does not find the header, or the parser rejects it; or the parser is not
         installed.

@@ -254,7 +254,7 @@ cdef int read_by_protocol(
         return read_spec(<object>obj, r, a)
     if kind.tvm_place and read_tvm(obj, a, kind):
         return 0
-    if not kind.tensor_place:  # the queries of PyTorch's own tensors are all C++
+    if not kind.tensor_place:  # the queries of plain PyTorch tensors are all C++
         arbitrary_code_ran(r)
     if kind.protocol == EXCHANGE:
         return read_exchange(obj, r, a, kind)
@@ -293,7 +293,7 @@ cdef int read_spec(object spec, reading *r, cuplug_argument *a) except -1:
 
 
 cdef inline size_t alignment(const cuplug_tensor *x) noexcept:
-    """Return an element's alignment, in bytes; for complex dtypes, that of the real part."""
+    """Return an element's alignment, in bytes; for complex dtypes, the real part's."""
     cdef size_t n_bytes = x.dtype.bits >> (4 if x.dtype.code == DLPACK_COMPLEX else 3)
     return n_bytes if n_bytes and not n_bytes & (n_bytes - 1) else 1
 

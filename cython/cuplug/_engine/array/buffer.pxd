@@ -22,7 +22,7 @@ cdef class Buffer(DeviceMemory):
 
 # The origin of the contents of an array's memory: see cuplug_check_origin.
 cdef uint64_t *origin_of(Buffer x) noexcept
-# Raises the fault of the call that wrote an array of a GPU, or of one before, every time.
+# Raises, at each check, the fault of the call that wrote a GPU array, or of an earlier call.
 cdef int check_origin(Buffer x) except -1
 cdef int64_t n_elements(const cuplug_tensor *x) noexcept
 cdef bint is_contiguous(const cuplug_tensor *x) noexcept nogil

@@ -24,7 +24,7 @@ _import_array()
 
 cdef enum:
     INLINE_CALL_BYTES = 1 << 15  # an operator takes longer to start
-    STRIDED_BYTES = 1 << 24  # and goes from element to element; larger outputs go past the caches
+    STRIDED_BYTES = 1 << 24  # and copies single elements; larger outputs bypass the caches
 
 
 cdef bint copy_small(const cuplug_tensor *to, const cuplug_tensor *source) noexcept:

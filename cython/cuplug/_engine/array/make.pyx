@@ -43,7 +43,7 @@ def empty(shape: int | Sequence[int], dtype=None, device=None) -> Array:
     dtype : str or numpy.dtype, optional
         The default is float64. Array API names; `bfloat16` and `float8_e4m3fn` need the package
         ml_dtypes. Structured dtypes are for kernels: no operator takes them. The elements have the
-        byte order of the machine, also if that of `dtype` differs.
+        byte order of the machine, also if `dtype` has another one.
     device : str, int or Device, optional
         "cpu", "cuda", "cuda:1", a GPU's number, or a device object. The default is the device of
         `cuplug.Device` or CUPLUG_DEVICE, otherwise the first GPU, or the host if no GPU is

@@ -370,7 +370,7 @@ cdef object converted(str function, object x, object dtype):
 
 
 cdef object dtype_for(object x, object dtype, object out):
-    """Return the dtype of sums, by default that of `out`, which must hold the numbers."""
+    """Return the dtype of sums, by default the dtype of `out`, which must hold the numbers."""
     if dtype is None and isinstance(out, Methods) and can_cast(x.dtype, out.dtype, "same_kind"):
         return out.dtype
     return dtype

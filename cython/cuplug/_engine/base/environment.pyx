@@ -14,7 +14,7 @@ cdef extern from "<sys/auxv.h>" nogil:
 
 privileged: bool = getauxval(AT_SECURE) != 0
 
-# The variables and the search path of programs that are run.
+# The search path of programs that cuplug runs, and preloaded libraries that they do not inherit.
 PATH = "/usr/local/bin:/usr/bin:/bin"
 SANITIZERS = ("libasan.", "libhwasan.", "liblsan.", "libtsan.", "libubsan.", "libclang_rt.")
 

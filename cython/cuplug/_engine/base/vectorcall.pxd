@@ -14,6 +14,6 @@ cdef extern from "Python.h":
 
 
 cdef inline void enable_vectorcall(object type, Py_ssize_t offset) noexcept:
-    """Set up a type; `offset` is that of the field with the function, in bytes."""
+    """Set up a type; `offset` is the offset of the field with the function, in bytes."""
     (<MutableType *>type).tp_vectorcall_offset = offset
     (<MutableType *>type).tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL

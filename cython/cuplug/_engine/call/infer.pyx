@@ -40,7 +40,7 @@ cdef object infer_outputs(cuplug_operator *op, reading *r, uint32_t n):
 
 
 cdef object infer_row(cuplug_operator *op, reading *r, uint32_t n):
-    """Infer from the only row that has the names of the keywords."""
+    """Infer from the only overload that has the names of the keywords."""
     cdef cuplug_frame frame
     cdef cuplug_error error
     cdef int32_t n_matched = 0

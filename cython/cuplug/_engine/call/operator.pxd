@@ -9,7 +9,7 @@ from cuplug._engine.call.operator_base cimport Described
 @cython.final
 cdef class Operator(Described):
     cdef vectorcallfunc vectorcall
-    cdef tuple names  # of the parameters of all rows, interned
+    cdef tuple names  # of the parameters of all overloads, interned
     cdef bytes positions  # of each name among the arguments
     cdef tuple rows  # of each overload, if overloads name a position differently; else None
     cdef object made  # its pickled form: a PublicCall, or a function for operators of plugins

@@ -64,12 +64,12 @@ cdef str stream_name = sys.intern("stream")
 cdef class Operator(Described):
     """One operator of a plugin, called as a function on arrays.
 
-    The arguments are those of its signature, by position or keyword, and
+    The arguments are the parameters of its signature, by position or keyword, and
 
     out : array, or tuple of arrays, optional
         The arrays for the outputs, instead of new arrays.
     return_<name> : bool, optional
-        If True, also compute the optional output of that name, which is None otherwise.
+        If True, also compute the optional output of that name; otherwise, its value is None.
     device : str, int or Device, optional
         The device for arrays of the host: "cpu", "cuda", "cuda:1", or in parts on all GPUs,
         `"cuda:*"`.

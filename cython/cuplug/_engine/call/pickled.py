@@ -46,7 +46,7 @@ class PickledOperator:
 
     @property
     def name(self) -> str:
-        """The operator's name, without that of its plugin."""
+        """The operator's name, without the plugin's name."""
         return self.member or str(self.arguments[0]).rpartition(".")[2]
 
     __name__ = name
@@ -59,7 +59,7 @@ class PickledOperator:
         PluginError
             If the file is another build, or is rejected; the message has both versions and digests.
         NotFoundError
-            If there is no such plugin; the exception is also a PluginError.
+            If the plugin does not exist; the exception is also a PluginError.
         """
         try:
             found = self.find(*self.arguments)

@@ -46,7 +46,7 @@ def is_available() -> bool:
 
 
 def usable_devices() -> list[Device]:
-    """Return the GPUs, at least one.
+    """Return the GPUs, one or more.
 
     Raises
     ------

@@ -27,10 +27,10 @@ from cuplug._engine.base.public import public
 
 cdef class Stream:
     """Stream(device=None, *, non_blocking=False, priority=0)\n--\n
-    A stream of a GPU: its work runs in order, concurrently with that of other streams.
+    A stream of a GPU: its work runs in order, concurrently with other streams.
 
-    In `with stream:`, calls and launches on cuplug's arrays use it, and new arrays belong to it.
-    All functions with `stream=`, also those of other libraries, take it by `__cuda_stream__`.
+    In `with stream:`, calls and launches on cuplug arrays use it, and new arrays belong to it.
+    All functions with `stream=`, also in other libraries, take it by `__cuda_stream__`.
 
     CUDA orders its work with the legacy default stream, which cuplug's arrays use otherwise: each
     waits for earlier work on the other. Two such streams run concurrently; `wait` orders them.
@@ -98,7 +98,7 @@ cdef class Stream:
 
     @property
     def done(self) -> bool:
-        """Whether all work on it is done."""
+        """True if all work on it is done."""
         return is_done(self.device, self.stream, NULL)
 
     def synchronize(self):
@@ -223,7 +223,7 @@ cdef class Event:
 
     @property
     def done(self) -> bool:
-        """Whether the work before it is done."""
+        """True if the work before it is done."""
         return is_done(self.device, NULL, self.event)
 
     def synchronize(self):

@@ -11,5 +11,5 @@ cdef class DeviceMemory:
     cdef object stream_owner  # keeps it
 
 
-# Makes it.
+# Allocates the memory.
 cdef int allocate(DeviceMemory memory, int32_t gpu, uint64_t n_bytes, void *stream) except -1

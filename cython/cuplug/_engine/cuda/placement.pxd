@@ -14,5 +14,5 @@ cdef cuplug_device parse_gpu(str function, object device) except *
 # False until the environment or a context manager names a device.
 cdef bint has_default
 cdef int default_device(cuplug_device *device) except -1
-# The device of new arrays: that one, else the first GPU, or the host without GPUs.
+# The device of new arrays: the default device, else the first GPU, or the host without GPUs.
 cdef cuplug_device where_arrays_go() except *

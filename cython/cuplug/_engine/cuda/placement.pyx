@@ -165,7 +165,7 @@ cdef class Device:
     memory_bytes, driver_version : int
         The bytes of its memory; the CUDA version of the driver, x 1000.
     attributes : dict
-        All attributes that the driver reports, by the names of CUDA's documentation:
+        All attributes that the driver reports, by the names in the CUDA documentation:
         `attributes["MULTIPROCESSOR_COUNT"]` is CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT. It has no
         attributes that the driver does not know yet.
 

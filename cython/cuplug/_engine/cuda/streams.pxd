@@ -13,8 +13,8 @@ cdef int order_streams(int32_t device, void *waiting, void *stream) except -1
 cdef void *work_stream(int32_t device) except? NULL
 # True after the first such block; until then, calls check nothing else.
 cdef bint has_blocks
-# The stream on which such memory is allocated and filled: the same, except in a captured graph,
-# which does not include this work.
+# The stream on which memory of such arrays is allocated and filled: `work_stream`, except in a
+# captured graph, which does not include this work.
 cdef void *memory_stream(int32_t device) except? NULL
 # The owner of the stream of `memory_stream`; None for the legacy default stream.
 cdef object stream_owner(int32_t device)

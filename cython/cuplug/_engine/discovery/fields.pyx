@@ -9,9 +9,9 @@ from cuplug._engine.base.core_call cimport cuplug_check_owner
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.base.strings cimport to_architectures, to_str
 
-TAKES_STRIDES: int = core.CUPLUG_OVERLOAD_TAKES_STRIDES  # of a row's flags
+TAKES_STRIDES: int = core.CUPLUG_OVERLOAD_TAKES_STRIDES  # of an overload's flags
 
-OWN_FIELDS = ("signature", "doc", "host", "cuda", "order")  # of a row, which are not properties
+OWN_FIELDS = ("signature", "doc", "host", "cuda", "order")  # of an overload; not properties
 
 # Indexed by number, in the order of <cuplug/host.h>.
 STATES = ("ok", "shadowed", "duplicate", "rejected", "changed", "no plugin", "missing")
@@ -73,7 +73,7 @@ cdef tuple _row(const core.cuplug_overload *row):
 
 
 cdef dict properties_of(const core.cuplug_overload *row):
-    """Return a row's properties other than signature, text and entries; None for flags."""
+    """Return an overload's properties other than OWN_FIELDS; None for flags."""
     cdef const char *field
     properties = {}
     for k in itertools.count():

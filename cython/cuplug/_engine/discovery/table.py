@@ -19,7 +19,7 @@ BUILD_KEYS = ("compiler", "flags", "commit")
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table."""
+    """One overload in a table."""
 
     cuda_entry: str  # symbol; "" without an entry for that device type
     host_entry: str
@@ -41,12 +41,12 @@ class Row:
 
     @property
     def cuda_takes_strides(self) -> bool:
-        """Whether its CUDA entry receives arrays of any strides unchanged."""
+        """True if its CUDA entry receives arrays of any strides unchanged."""
         return self.takes_strides or "cuda_takes_strides" in self.properties
 
     @property
     def takes_strides(self) -> bool:
-        """Whether its entries receive arrays of any strides unchanged."""
+        """True if its entries receive arrays of any strides unchanged."""
         return bool(self.flags & TAKES_STRIDES)
 
 
@@ -72,7 +72,7 @@ def read_table(path: str) -> Table:
 
 
 def read_rows(section: bytes) -> tuple[Row, ...]:
-    """Return the rows of a table that the core rejects, as far as its section of notes has them."""
+    """Return the overloads of a table that the core rejects, as far as its notes contain them."""
     return tuple(_row(fields) for kind, fields in _notes(section) if kind == OPERATOR_NOTE)
 
 
@@ -86,7 +86,7 @@ def read_functions(section: bytes) -> dict[str, str]:
 
 
 def read_build(section: bytes) -> dict[str, str | bool]:
-    """Return what a section of notes records about the build; {} if nothing."""
+    """Return the facts about the build in a section of notes; {} if none."""
     fields = next((fields for kind, fields in _notes(section) if kind == BUILD_NOTE), {})
     found: dict[str, str | bool] = {key: fields[key] for key in BUILD_KEYS if key in fields}
     return found | ({"modified": "modified" in fields} if "commit" in fields else {})

@@ -7,7 +7,7 @@ cdef enum:
 
 # A new C-ordered NumPy array of a tensor's shape and dtype, not cleared.
 cdef object empty_array(const cuplug_tensor *x, bint large)
-# The allocator of NumPy's arrays, and the allocator of large ones.
+# The allocator of small NumPy arrays, or the allocator of large ones.
 cdef const PyDataMemAllocator *allocator_for(bint large) noexcept
 
 

@@ -107,7 +107,8 @@ cdef int read_dlpack(object obj, reading *r, cuplug_argument *a) except -1:
 cdef bint read_tvm(PyObject *obj, cuplug_argument *a, const array_kind *kind) noexcept:
     """Read a tensor of tvm-ffi on the host: a header, then a DLPack tensor that never changes.
 
-    False for others, and for one that is borrowed, as callbacks get: `__dlpack__` reads these.
+    Return False for other objects, and for borrowed tensors, which callbacks receive:
+    `__dlpack__` reads these.
     """
     cdef char *found = <char *>tvm_object_of(obj, kind)
     if found == NULL:

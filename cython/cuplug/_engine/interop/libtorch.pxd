@@ -9,7 +9,7 @@ from cuplug._engine.base.core cimport cuplug_argument, cuplug_tensor
 cdef size_t MAX_FREED
 
 
-# The offset of the tensor in objects of PyTorch's own type, in bytes.
+# The offset of the tensor in objects of the type torch.Tensor, in bytes.
 # 0: it was not found, or the type is a subclass, which may override something.
 cdef size_t find_tensor(object obj, object cls)
 # Returns whether a tensor was read: it is strided, requires no grad, and its dtype and device are

@@ -210,7 +210,7 @@ cdef bint is_traced() noexcept:
 
 
 cdef int learn_traces() except -1:
-    """Use libtorch's functions, if their results equal those of PyTorch's functions in Python."""
+    """Use libtorch's functions, if they and PyTorch's Python functions return the same results."""
     global is_searched, tells_traces, tracer
     if is_searched:
         return 0

@@ -24,7 +24,7 @@ cdef int add_current_stream(reading *r, const array_kind *kind, int32_t device) 
 
 
 cdef int current_stream(const array_kind *kind, int32_t device, void **stream) except -1:
-    """Return a library's current stream; if it has none, that of the enclosing block."""
+    """Return a library's current stream; if it has none, the enclosing block's stream."""
     stream[0] = NULL
     if kind.protocol == EXCHANGE:
         return kind.exchange.current_stream(CUPLUG_CUDA, device, stream)

@@ -27,5 +27,5 @@ cdef object empty_like(object x)
 cdef object new_tensor(object like, const cuplug_tensor *x, bint is_of_dtype)
 # The same with the shape and strides of `layout`, and the dtype of x.
 cdef object new_strided(object like, const cuplug_tensor *x)
-# The handle of PyTorch's current stream; NULL: the legacy default one.
+# The handle of the current stream of PyTorch; NULL: the legacy default one.
 cdef void *torch_stream(int32_t device) except? NULL

@@ -14,5 +14,5 @@ cdef const cuplug_bound_call *bound_of(
     cuplug_operator **slot, const char *name, cuplug_call_otherwise *otherwise
 ) except NULL nogil
 
-# Raises an error unless another row that has matched takes the same arguments as the call's row.
+# Raises an error unless the overload that has matched takes the same arguments as the call's.
 cdef int check_other_row(const cuplug_bound_call *bound, const cuplug_frame *frame) except -1 nogil

@@ -86,7 +86,7 @@ cdef const cuplug_bound_call *fill_slot(
 cdef uint32_t row_of(
     Operator found, cuplug_operator *op, const char *signature
 ) except? CUPLUG_ANY_OVERLOAD:
-    """Return the row that has a signature, word for word."""
+    """Return the overload that has exactly this signature."""
     cdef uint32_t k
     for k in range(cuplug_operator_n_overloads(op)):
         if not strcmp(cuplug_overload_signature(cuplug_operator_overload(op, k)), signature):

@@ -16,25 +16,25 @@ __all__ = ["find_gradient", "sibling"]
 
 
 def find_gradient(operator: Operator, row: int) -> tuple[Operator, Gradient] | None:
-    """Find the operator that computes the gradient of one row of an operator.
+    """Find the operator that computes the gradient of one overload of an operator.
 
     Parameters
     ----------
     operator : Operator
     row : int
-        The number of the row.
+        The number of the overload.
 
     Returns
     -------
     tuple of Operator and Gradient, or None
-        The operator and its arguments; None if the row has no gradient.
+        The operator and its arguments; None if the overload has no gradient.
 
     Raises
     ------
     NotFoundError
         The plugin has no operator of that name.
     ValueError
-        If it does not fit the row.
+        If it does not fit the overload.
     """
     name = operator.properties[row].get("gradient")
     if not name:

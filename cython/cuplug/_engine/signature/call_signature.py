@@ -18,10 +18,10 @@ _OWN = [
 
 
 def to_inspect(texts: Sequence[str], is_own: bool = True) -> Signature:
-    """Return the call signature of overloads; `(*args, ...)` where none describes them all.
+    """Return the call signature of overloads; `(*args, ...)` if no single one describes all.
 
-    Overloads that only lack arguments with defaults at the end are described by the longest one.
-    `is_own` says that a call takes what all of cuplug's own take, `out=` and the like.
+    The longest overload also describes others that only lack arguments with defaults at the end.
+    If `is_own`, a call also takes the arguments of all cuplug operators, such as `out=`.
     """
     if not texts:
         return Signature()
@@ -35,13 +35,13 @@ def to_inspect(texts: Sequence[str], is_own: bool = True) -> Signature:
         return some
     try:
         return Signature([*longest, *own])
-    except ValueError:  # what Python does not have: a default before a parameter without one
+    except ValueError:  # Python allows no default before a parameter without one
         return some
 
 
 @cache
 def are_alike(texts: tuple[str, ...]) -> bool:
-    """Say whether overloads have the same parameter at each place."""
+    """Return whether overloads have the same parameter at each position."""
     names = [[x.name for x in signatures.parse(text).parameters] for text in texts]
     longest = max(names, key=len)
     return all(row == longest[: len(row)] for row in names)
@@ -50,7 +50,7 @@ def are_alike(texts: tuple[str, ...]) -> bool:
 def by_name(
     signature: signatures.Signature, args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the arguments of a call by the names of one overload; None: it has not all of them."""
+    """Return the arguments of a call by the names of one overload; None if they do not fit."""
     names = [x.name for x in signature.parameters]
     given = dict(zip(names, args, strict=False))
     if len(args) > len(names) or not keywords.keys() <= {*names} or keywords.keys() & given.keys():

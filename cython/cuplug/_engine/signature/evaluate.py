@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes, conditions and ranges of a signature for given numbers, for tools that make arguments.
+"""Sizes, conditions and ranges of a signature for given numbers, for tools that create arguments.
 
-What a name stands for is a number, the sizes of a group of dimensions, or the items of a list.
+The value of a name is a number, the sizes of a group of dimensions, or the items of a list.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 ARRAYS = ("array", "inout", "arrays")  # kinds of parameters that are arrays, or lists of them
 LOOP = "..."  # the name of the loop dimensions
-# By how many steps one side is less, or more, than the other, at least.
+# The minimum number of steps by which one side is less, or more, than the other.
 _LESS = {steps.LESS: 1, steps.AT_MOST: 0, steps.EQUAL: 0}
 _MORE = {steps.GREATER: 1, steps.AT_LEAST: 0, steps.EQUAL: 0}
 
@@ -37,12 +37,12 @@ _MORE = {steps.GREATER: 1, steps.AT_LEAST: 0, steps.EQUAL: 0}
 def shape_of(
     signature: Signature, x: Parameter, names: Mapping[str, Any], unknown: Any = 0
 ) -> tuple[Any, ...]:
-    """Return the shape of an array; `unknown` stands for sizes that the run finds.
+    """Return the shape of an array; sizes that are known after the run are `unknown`.
 
     Raises
     ------
     NoValue
-        A size has none.
+        A size has no value.
     """
     shape: list[Any] = []
     for kind, value in x.dims:
@@ -63,28 +63,28 @@ def shape_of(
 
 
 def conditions_hold(signature: Signature, names: Mapping[str, Any]) -> bool:
-    """Say whether numbers satisfy `where`. One that names a parameter that is None holds.
+    """Return whether numbers satisfy `where`. A condition with a parameter that is None holds.
 
-    Conditions of elements of arrays are those of `elements_hold`.
+    `elements_hold` checks the conditions of elements of arrays.
     """
     return all(x.holds(names) for x in signature.ranges if not x.element)
 
 
 def elements_hold(signature: Signature, array: str, element: Any, names: Mapping[str, Any]) -> bool:
-    """Say whether an element of an array satisfies the conditions of its elements."""
+    """Return whether an element of an array satisfies the conditions of its elements."""
     names = {**names, array: element}
     return all(x.holds(names) for x in signature.ranges if x.element == array)
 
 
 def broken_by_defaults(signature: Signature) -> list[str]:
-    """Return the conditions on parameters with defaults alone that these do not satisfy."""
+    """Return the conditions that name only parameters with defaults and that these violate."""
     defaults = {x.name: x.default for x in signature.parameters if x.has_default}
     alone = [x for x in signature.ranges if x.names <= defaults.keys() and not x.element]
     return [condition.text for condition in alone if not condition.holds(defaults)]
 
 
 def names_in_sizes(signature: Signature) -> set[str]:
-    """Return the names of which sizes of arrays are worked out."""
+    """Return the names from which sizes of arrays are computed."""
     all_dims = [x.dims for x in (*signature.parameters, *signature.outputs)]
     worked_out = [value for dims in all_dims for _, value in dims if not isinstance(value, int)]
     return {name for value in worked_out for name in value.names}
@@ -93,11 +93,10 @@ def names_in_sizes(signature: Signature) -> set[str]:
 def interval(
     signature: Signature, name: str, names: Mapping[str, Any], step: int = 1
 ) -> tuple[float, float]:
-    """Return between which numbers conditions allow a name to be, as far as the others are known.
+    """Return the interval that conditions allow for a name, as far as the others are known.
 
-    Only sides that are the name alone are looked at: the conditions have to be asked again. `step`
-    is how far numbers are from each other, at least: 0 for floats. The name of an array is that of
-    its elements.
+    Only sides that consist of the name count, so the caller checks the conditions again. `step` is
+    the minimum distance between two numbers: 0 for floats. The name of an array means its elements.
     """
     low, high = -math.inf, math.inf
     for condition in signature.ranges:
@@ -124,7 +123,7 @@ def _chain_interval(
 
 
 def choices(signature: Signature, name: str, names: Mapping[str, Any]) -> list[Any] | None:
-    """Return the only values that sets, `name in {64, 128}`, leave to a name; None: any."""
+    """Return the only values that sets, `name in {64, 128}`, allow for a name; None for any."""
     for condition in signature.ranges:
         found = [_members(sides, name, names) for sides in condition.alternatives]
         if all(found):
@@ -133,7 +132,7 @@ def choices(signature: Signature, name: str, names: Mapping[str, Any]) -> list[A
 
 
 def _members(sides: Sequence[Side], name: str, names: Mapping[str, Any]) -> list[int | float]:
-    """Return the known values of a set that a name is in; none where there is no set."""
+    """Return the known values of a set that contains a name; an empty list without a set."""
     members = [side for relation, side in sides if relation == steps.IN]
     if not members or not sides[len(sides) - len(members) - 1][1].is_name(name):
         return []

@@ -8,7 +8,7 @@ ctypedef int (*parser)(
     const char *, cuplug_signature **, uint32_t *, cuplug_error *
 ) noexcept nogil
 
-# A signature, to be freed; SignatureError with the place of what is wrong.
+# Returns a signature that the caller frees; raises SignatureError with the position of the error.
 cdef cuplug_signature *parse(str text, parser parse_text) except NULL
-# The bytes of a text, which ends with them for the core.
+# The text in UTF-8; raises SignatureError for a zero byte, where it would end for the core.
 cdef bytes encode(str text, str what)

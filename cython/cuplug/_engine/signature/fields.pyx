@@ -17,7 +17,7 @@ _PARAMETER_KINDS = (
     "dtype",
 )
 WORDS = ("inout", "zero", "detached", "host")  # by the bits of CUPLUG_WORD_INOUT ...
-# In texts that may have several lines.
+# Replacements in texts that may have several lines.
 SPACES: dict[int, str] = dict.fromkeys(map(ord, "\t\n\r"), " ")
 _DIM_KINDS = (
     "fixed", "named", "variadic", "loop", "unknown", "formula", "slice", "listed"
@@ -105,7 +105,7 @@ cdef tuple _fields(const core_call.cuplug_signature *s):
 
 
 cdef dict _names(const core_call.cuplug_signature *s):
-    """The names of scalars and arrays by their numbers, of dimensions by the places in steps."""
+    """Return the names of scalars and arrays by number, and of dimensions by position in steps."""
     cdef const core_call.cuplug_dim_source *place
     cdef int64_t value
     own = [(s.parameters[k].kind, s.parameters[k].name.decode()) for k in range(s.n_parameters)]
@@ -124,7 +124,7 @@ cdef dict _names(const core_call.cuplug_signature *s):
 
 
 cdef tuple _step(const core_call.cuplug_step *step, dict names):
-    """Its kind, the name that it reads and its value."""
+    """Return the kind of a step, the name that it reads, and its value."""
     cdef int32_t kind = step.kind
     cdef double real = 0
     if kind == core_call.CUPLUG_STEP_ELEMENT:
@@ -166,7 +166,7 @@ cdef object _condition(const core_call.cuplug_condition *x, dict names):
 cdef tuple _dim(
     const core_call.cuplug_signature *s, const core_call.cuplug_dim *d, dict names
 ):
-    """Its kind and its number or size; what is worked out, as a Formula or a Slice."""
+    """Return the kind of a dimension, and its number, size, Formula or Slice."""
     kind = _DIM_KINDS[d.kind]
     if d.kind < core_call.CUPLUG_DIM_FORMULA:
         return kind, d.value

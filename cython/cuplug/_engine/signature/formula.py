@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels and functions are given, as text: `x, index, y, n, size(x) // 2`.
+"""Arguments of kernels and functions, as text: `x, index, y, n, size(x) // 2`.
 
-A name stands for an array, a scalar, a dimension of the signature, or something of the caller, such
-as `fault`, the call's fault record. The core parses the text, and works the numbers out.
+A name is an array, a scalar, a dimension of the signature, or a name that the caller adds, such as
+`fault`, the call's fault record. The core parses the text and computes the numbers.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from cuplug._engine.signature.terms import parse_terms
 
 
 class Term(NamedTuple):
-    """A number with its text; a name that is no integer has no steps."""
+    """A number with its text; a name that is not an integer has no steps."""
 
     steps: tuple[tuple[int, int, int], ...]  # kind, operand, value
     text: str
 
 
 class Scope(NamedTuple):
-    """The names of a signature, where they are found in a call."""
+    """The names of a signature, with their positions in a call."""
 
     signature: Signature
     arrays: dict[str, int]
@@ -41,9 +41,9 @@ class Scope(NamedTuple):
         ----------
         text : str
         what : str
-            What it is, for errors: "f: arguments".
+            The name of the text in errors: "f: arguments".
         own : sequence of str, optional
-            Names of the caller's own. None: all must be numbers.
+            Names that the caller adds. None: all terms must be numbers.
 
         Raises
         ------
@@ -73,9 +73,9 @@ def n_behind_loops(x: Parameter) -> int | None:
 
 
 def counts_loops(terms: Sequence[Term], scope: Scope) -> bool:
-    """Return whether terms say how many elements the loop dimensions make.
+    """Return whether terms give the number of elements of the loop dimensions.
 
-    They do by the size of an array that has them: of all of it, or of a dimension among them.
+    They do if one is the size of an array with loop dimensions, or of one of these dimensions.
     """
     steps = [step for term in terms for step in term.steps if step[0] in (SIZE, COUNT)]
     arrays = scope.signature.arrays
@@ -83,7 +83,7 @@ def counts_loops(terms: Sequence[Term], scope: Scope) -> bool:
 
 
 def _counts(x: Parameter, kind: int, value: int) -> bool:
-    """Say whether the size of an array, or of one dimension, is that of its loop dimensions."""
+    """Return whether the size of an array, or of one dimension, includes its loop dimensions."""
     kinds = [kind for kind, _ in x.dims]
     if "loop" not in kinds:
         return False

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which arguments the operator that computes a gradient takes, and what its results belong to.
+"""The arguments of the operator that computes a gradient, and the parameters of its results.
 
-docs/abi.md has the contract: names alone decide.
+docs/abi.md has the contract: only names decide.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ OPEN = ("variadic", "loop", "slice", "listed")  # any number of dimensions
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an argument of the gradient's operator comes from."""
+    """The source of an argument of the gradient's operator."""
 
     kind: str  # "gradient" of a result, "argument" or "result" of the operator
-    number: int  # among the results, the parameters, the results
+    number: int  # among the results, the parameters or the results, by kind
 
 
 @dataclass(frozen=True)
 class Gradient:
-    """How the gradient of one row is computed.
+    """How the gradient of one overload is computed.
 
     Attributes
     ----------
     arguments : dict of str to Origin
-        What the gradient's operator is called with, by name.
+        The arguments of the gradient's operator, by name.
     targets : tuple of int
         For each result of the gradient's operator, the number of the parameter whose gradient it
-        is. Where the shape is another one, that parameter was broadcast: sum to its shape.
+        is. If the shapes differ, that parameter was broadcast: sum to its shape.
     """
 
     arguments: dict[str, Origin]
@@ -53,25 +53,25 @@ class Gradient:
 
 
 def results_of(signature: Signature) -> list[Parameter]:
-    """Return what a call gives: the in-out arrays as they are after it, then the outputs."""
+    """Return the results of a call: the in-out arrays, as changed by it, then the outputs."""
     return [*(x for x in signature.parameters if x.is_inout), *signature.outputs]
 
 
 def detached_of(signature: Signature) -> tuple[int, ...]:
-    """Return the numbers of the results that have no gradient by the signature."""
+    """Return the numbers of the results that, by the signature, have no gradient."""
     return tuple(k for k, x in enumerate(results_of(signature)) if "detached" in x.words)
 
 
 def broadcast_inputs(signature: Signature) -> list[int]:
-    """Return the numbers of the parameters that may be broadcast: against another one."""
+    """Return the numbers of the parameters that may be broadcast against another one."""
     looped = [k for k, x in enumerate(signature.parameters) if ("loop", 0) in x.dims]
     return looped if len(looped) > 1 else []
 
 
 def has_gradients(signature: Signature, x: Parameter) -> bool:
-    """Say whether an array may be of floating or complex numbers; none of the host has any.
+    """Return whether an array may have gradients: its dtype may be floating or complex.
 
-    Nor has a `detached` one.
+    `host` and `detached` arrays have none.
     """
     dtypes = signature.dtypes(x) if x.is_array and not {"detached", "host"} & {*x.words} else ()
     return any("float" in name or "complex" in name for name in dtypes)
@@ -83,7 +83,7 @@ def linear_names(value: str | None) -> tuple[str, ...]:
 
 
 def linear_in(properties: Iterable[Mapping[str, str | None]]) -> list[str]:
-    """Return the arrays in which an operator is linear by the properties of any of its rows."""
+    """Return the arrays in which an operator is linear by the properties of any overload."""
     names = [name for own in properties for name in linear_names(own.get("linear"))]
     return list(dict.fromkeys(names))
 
@@ -91,21 +91,21 @@ def linear_in(properties: Iterable[Mapping[str, str | None]]) -> list[str]:
 def match_gradient(
     operator: Signature, gradient: Sequence[Signature], linear: Sequence[str] = ()
 ) -> Gradient:
-    """Match the operator that computes a gradient with the row whose gradient it computes.
+    """Match the operator that computes a gradient with the overload whose gradient it computes.
 
     Parameters
     ----------
     operator : Signature
-        One row of the operator.
+        One overload of the operator.
     gradient : sequence of Signature
-        All rows of the operator that computes its gradient.
+        All overloads of the operator that computes its gradient.
     linear : sequence of str
         The arrays in which that operator is linear, by its property.
 
     Raises
     ------
     ValueError
-        They do not fit; the sentence names what does not.
+        They do not match; the message names the first mismatch.
     """
     given = _given(operator, gradient, linear)
     refusals = []
@@ -120,7 +120,7 @@ def match_gradient(
 def _given(
     operator: Signature, gradient: Sequence[Signature], linear: Sequence[str]
 ) -> dict[str, Origin]:
-    """Return where the parameters of all rows come from, those without a counterpart left out."""
+    """Return the sources of the parameters of all overloads, without parameters that have none."""
     results = results_of(operator)
     origins = {x.name: Origin("result", k) for k, x in enumerate(results) if x.name}
     origins |= {x.name: Origin("argument", k) for k, x in enumerate(operator.parameters)}
@@ -139,7 +139,7 @@ def _given(
 
 
 def _to_linear(results: list[Parameter], linear: Sequence[str]) -> dict[str, Origin]:
-    """Return what arrays take in which the gradient's operator is linear: of several, by names."""
+    """Return the gradients that linear arguments receive: the only one, or by name if several."""
     if len(results) == len(linear) == 1:
         return {linear[0]: Origin("gradient", 0)}
     places = {x.name.removeprefix(PREFIX): k for k, x in enumerate(results)}
@@ -147,7 +147,7 @@ def _to_linear(results: list[Parameter], linear: Sequence[str]) -> dict[str, Ori
 
 
 def _refusal(operator: Signature, row: Signature, given: dict[str, Origin]) -> str:
-    """Say why a row of the gradient's operator does not take what is given; "" where it does."""
+    """Return why an overload of the gradient's operator rejects the arguments, or ""."""
     parameters = {x.name: x for x in row.parameters}
     for name in sorted(given.keys() - parameters.keys()):
         return f"{row.name}: {name}: another row takes it, this one does not: {row.text}"
@@ -164,7 +164,7 @@ def _refusal(operator: Signature, row: Signature, given: dict[str, Origin]) -> s
 
 
 def _missing_text(name: str, missing: Sequence[str]) -> str:
-    """Say that a gradient would be taken as zero."""
+    """Return the message that a gradient would be taken as zero."""
     wanted = " and ".join(PREFIX + x for x in missing)
     return (
         f"{name}: got no parameter for the gradient of {' and '.join(missing)}, expected {wanted}; "
@@ -173,7 +173,7 @@ def _missing_text(name: str, missing: Sequence[str]) -> str:
 
 
 def _missing(operator: Signature, given: dict[str, Origin]) -> list[str]:
-    """Return the results that have a gradient which nothing takes."""
+    """Return the results whose gradient no parameter takes."""
     taken = {origin.number for origin in given.values() if origin.kind == "gradient"}
     pairs = enumerate(results_of(operator))
     found = [(k, x) for k, x in pairs if k not in taken and has_gradients(operator, x)]
@@ -216,7 +216,7 @@ def _targets(operator: Signature, row: Signature) -> tuple[int, ...]:
 
 
 def _is_named(results: list[Parameter], result: Parameter) -> bool:
-    """Say whether a result tells its parameter; the only one need not."""
+    """Return whether the name of a result selects its parameter. A single result needs no name."""
     return len(results) > 1 or result.name.startswith(PREFIX)
 
 
@@ -231,7 +231,7 @@ def _target(operator: Signature, results: list[Parameter], result: Parameter) ->
 def _fits(
     operator: Signature, x: Parameter, row: Signature, y: Parameter, is_input: bool = False
 ) -> bool:
-    """Say whether there are values that both descriptions allow."""
+    """Return whether both descriptions allow a common value."""
     if is_input and x.is_on_host != y.is_on_host:
         return False
     kinds = (x.is_array or x.kind, y.is_array or y.kind)
@@ -242,7 +242,7 @@ def _fits(
 
 
 def _ranks_meet(x: Parameter, y: Parameter) -> bool:
-    """Say whether two arrays may have as many dimensions."""
+    """Return whether two arrays may have the same number of dimensions."""
     least = [sum(kind not in OPEN for kind, _ in z.dims) for z in (x, y)]
     is_open = [any(kind in OPEN for kind, _ in z.dims) for z in (x, y)]
     return all(is_open[k] or least[k] >= least[1 - k] for k in (0, 1))

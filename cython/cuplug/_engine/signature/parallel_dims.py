@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dimensions along which elements have nothing to do with each other: arrays may be cut there."""
+"""Dimensions along which elements are independent of each other, so that arrays may be split."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def loop_axes(signature: Signature, names: Mapping[str, Any]) -> set[int] | None
     if not (
         isinstance(numbers, Iterable) and all(isinstance(k, int) and k in possible for k in numbers)
     ):
-        return set(every)  # not known before the run, or wrong
+        return set(every)  # known after the run, or wrong
     return {k % len(every) for k in numbers}
 
 
 def independent(signature: Signature, properties: Mapping[str, str | None]) -> set[str]:
-    """Return the names of the dimensions that may be cut, `...` for the loop dimensions.
+    """Return the names of the dimensions that may be split, `...` for the loop dimensions.
 
     Parameters
     ----------
     signature : Signature
     properties : mapping
-        Those of its row: `independent` promises dimensions, `no_split` takes all back.
+        The properties of its overload: `independent` names dimensions, `no_split` overrides it.
     """
     sizes = {name for x in signature.outputs for name in _names(signature, x)}
     if is_kept_whole(properties) or UNKNOWN in sizes:
@@ -68,13 +68,13 @@ def independent(signature: Signature, properties: Mapping[str, str | None]) -> s
 def along(properties: Mapping[str, str | None]) -> str:
     """Return the parameter that selects the one dimension along which elements depend on others.
 
-    All arrays then have the same dimensions, except for that one. Returns "" for other operators.
+    All arrays then have the same dimensions, except for this one. Returns "" for other operators.
     """
     return "" if is_kept_whole(properties) else properties.get("along") or ""
 
 
 def invalid_along(signature: Signature, properties: Mapping[str, str | None]) -> bool:
-    """Return whether a row declares `along` and its parameter or its arrays do not allow it."""
+    """Return whether an overload declares `along`, and its parameter or arrays do not allow it."""
     if not (name := along(properties)):
         return False
     is_number = any(
@@ -86,17 +86,17 @@ def invalid_along(signature: Signature, properties: Mapping[str, str | None]) ->
 
 
 def is_kept_whole(properties: Mapping[str, str | None]) -> bool:
-    """Say whether a call of a row with such properties is neither cut nor joined with others."""
+    """Return whether a call of an overload with such properties is neither split nor joined."""
     return "no_split" in properties
 
 
 def invalid_independent(signature: Signature, properties: Mapping[str, str | None]) -> list[str]:
-    """Return the dimensions that a row promises to be independent and that cannot be."""
+    """Return the dimensions that an overload declares independent but that cannot be."""
     return [name for name in _promised(properties) if not _can_be(signature, name)]
 
 
 def dimension_name(signature: Signature, kind: str, value: Extent) -> str:
-    """Return the name of a dimension: `...`, `?`, or "" for one that has none."""
+    """Return the name of a dimension: `...`, `?`, or "" if it has none."""
     if kind in ("named", "variadic") and isinstance(value, int):
         return signature.dim_names[value]
     return {"loop": LOOP, "unknown": UNKNOWN}.get(kind, "")
@@ -107,7 +107,7 @@ def _promised(properties: Mapping[str, str | None]) -> list[str]:
 
 
 def _can_be(signature: Signature, name: str) -> bool:
-    """Say whether each output has a dimension once, and no input has it twice."""
+    """Return whether each output has a dimension once, and inputs have it at most once."""
     outputs = [_names(signature, x).count(name) for x in signature.outputs]
     inputs = [_names(signature, x).count(name) for x in signature.parameters]
     return all(n == 1 for n in outputs) and max(inputs, default=0) == 1

@@ -2,8 +2,8 @@
 """Signatures of element-wise operators without brackets -> signatures for the core.
 
 In `leaky_relu(x: T, slope: T) -> T` each parameter is an array or a number, and arrays broadcast.
-Type variables that nothing binds stand for any dtype, if they are a capital letter, perhaps with a
-number behind it: other names may be misspelled dtypes, and the core's parser refuses them.
+Type variables without a binding allow any dtype if they are a capital letter, optionally followed
+by a number. Other names may be misspelled dtypes, and the core's parser rejects them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from cuplug.errors import SignatureError
 MAX_EITHER = 6  # parameters that may be arrays or numbers: 63 overloads
 NUMBERS = ("int", "float", "complex", "str")
 _LOOP = "[...]"
-Addition = tuple[int, str]  # a place in the bytes of a text, and what is put there
+Addition = tuple[int, str]  # a position in the bytes of a text, and the text to insert there
 
 
 def expand(text: str) -> list[str]:
-    """Return the overloads that a signature stands for: all arrays first, then fewer.
+    """Return the overloads of a short signature: the one with the most arrays first.
 
     Raises
     ------
@@ -41,12 +41,12 @@ def expand(text: str) -> list[str]:
 
 
 def add_parameters(text: str, more: str) -> str:
-    """Return a signature with more parameters behind its own."""
+    """Return a signature with more parameters after its own."""
     return _add(text, [(parse_short(text)[2], f", {more}")])
 
 
 def _overloads(text: str) -> list[list[Addition]]:
-    """Return what each overload has more than the text."""
+    """Return the texts to insert for each overload."""
     parameters, outputs, _, variables, has_where = parse_short(text)
     free = [] if has_where else [f"{name}: any" for name in variables if _is_variable(name)]
     bounds = [(len(text.encode()), f" where {', '.join(free)}")] if free else []
@@ -73,7 +73,7 @@ def _overloads(text: str) -> list[list[Addition]]:
 
 
 def _forms(kind: str, dtype: str, has_default: bool) -> tuple[bool, ...]:
-    """Return whether a parameter is an array: True, False, or the one and then the other."""
+    """Return whether a parameter is an array: True, False, or both in turn."""
     if kind == "inout":
         return (True,)
     return (False,) if has_default or kind != "scalar" or dtype in NUMBERS else (True, False)
@@ -92,7 +92,7 @@ def _add(text: str, additions: list[Addition]) -> str:
 
 
 def _as_written(error: SignatureError, additions: list[Addition]) -> int:
-    """Return the place of an error in the text without what was added."""
+    """Return the position of an error in the text without the additions."""
     position = error.position
     for at, more in additions:
         if position > at:

@@ -24,8 +24,8 @@ class Parameter(NamedTuple):
     # "handle" or "dtype"
     kind: str
     type_variable: int  # its number among the signature's; -1 for strings, choices and handles
-    # (kind, number or size), of "fixed", "named", "variadic", "loop" and "unknown"; what is worked
-    # out, of "formula", "slice" and "listed"
+    # (kind, number or size) for "fixed", "named", "variadic", "loop" and "unknown"; (kind, Formula
+    # or Slice) for "formula", "slice" and "listed"
     dims: tuple[tuple[str, Extent], ...]
     has_default: bool
     default: Any  # bool, int, float, str or None
@@ -33,7 +33,7 @@ class Parameter(NamedTuple):
     choices: tuple[str, ...]
     tag: str  # of a handle
     is_inout: bool  # changed in place, as are the arrays of a list
-    is_each: bool  # each array of the list has sizes of its own
+    is_each: bool  # each array of the list has its own sizes
     words: tuple[str, ...] = ()  # before its name: "inout", "zero", "detached", "host"
     like: str = ""  # of an output: the parameter whose order of strides it has
 
@@ -44,7 +44,7 @@ class Parameter(NamedTuple):
 
     @property
     def is_on_host(self) -> bool:
-        """True for an array that is in the memory of the host, also in CUDA calls."""
+        """True for an array in the memory of the host, also in CUDA calls."""
         return "host" in self.words
 
 
@@ -59,9 +59,9 @@ class Signature(NamedTuple):
     dim_names: tuple[str, ...]
     ranges: tuple[Condition, ...]
     reduces: bool = False  # outputs lack the loop dimensions that the arguments `axis` name
-    scans: bool = False  # elements depend on others along the dimension `axis` alone
-    made: Parameter | None = None  # the handle that it makes; it has no outputs then
-    each_names: tuple[int, ...] = ()  # of dim_names: those that each item of lists has its own of
+    scans: bool = False  # elements depend on others only along the dimension `axis`
+    made: Parameter | None = None  # the handle that it creates; it then has no outputs
+    each_names: tuple[int, ...] = ()  # of dim_names: sizes that each item of lists has for itself
 
     @property
     def arrays(self) -> list[Parameter]:
@@ -70,20 +70,20 @@ class Signature(NamedTuple):
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The conditions as they are written: "0 <= k <= n"."""
+        """The conditions as written: "0 <= k <= n"."""
         return tuple(x.text for x in self.ranges)
 
     @property
     def has_handles(self) -> bool:
-        """True where a call takes a handle, or makes one."""
+        """True if a call takes or creates a handle."""
         return self.made is not None or any(x.kind == "handle" for x in self.parameters)
 
     def dtypes(self, x: Parameter) -> tuple[str, ...]:
-        """Return the dtypes that a parameter may have; none without a type variable."""
+        """Return the dtypes that a parameter may have; () without a type variable."""
         return self.variables[x.type_variable][1] if x.type_variable >= 0 else ()
 
     def shape(self, x: Parameter) -> str:
-        """Return an array's dimensions as they are written: "m, *row"."""
+        """Return an array's dimensions as written: "m, *row"."""
         return ", ".join(self._dim(kind, value) for kind, value in x.dims)
 
     def _dim(self, kind: str, value: Extent) -> str:
@@ -97,7 +97,7 @@ class Signature(NamedTuple):
 
 
 def signatures_of(operator: Any) -> tuple[Signature, ...]:
-    """Return the parsed signatures of an operator, with what its properties add to the texts."""
+    """Return the parsed signatures of an operator, with the fields that its properties set."""
     pairs = zip(operator.signatures, operator.properties, strict=True)
     return tuple(
         parse(text)._replace(reduces="reduces" in own, scans="scans" in own) for text, own in pairs
@@ -110,7 +110,7 @@ def _have_handles(texts: tuple[str, ...]) -> bool:
 
 
 def refuse_handles(operator: Any, where: str, remedy: str) -> None:
-    """Raise TypeError for an operator with handles: `where` is what has no place for them."""
+    """Raise TypeError for an operator with handles, which `where` does not support."""
     if _have_handles(operator.signatures):
         raise TypeError(
             f"{operator.name}: got an operator with handles in {where}, expected one without; "

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The attribute `__signature__` of operators; `inspect` is imported when somebody asks for it."""
+"""The attribute `__signature__` of operators, which imports `inspect` on first use."""
 
 from typing import Any
 
 
 class CallSignature:
-    """Of an operator; of the class, which nobody calls, an empty one."""
+    """The signature of an operator; an empty one for the class, which users do not call."""
 
     def __get__(self, operator: Any, cls: type) -> Any:
         """Return an inspect.Signature."""

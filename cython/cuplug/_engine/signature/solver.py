@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values for the names of a signature that satisfy its conditions, close to what was wished.
+"""Values for the names of a signature that satisfy its conditions, close to the requested ones.
 
-The search uses three facts about a condition: the names that it reads, whether it holds for
-known values, and between which numbers it allows a name to be. It does not depend on the grammar.
+The search uses three facts about a condition: the names that it reads, whether it holds for known
+values, and the interval that it allows for a name. It does not depend on the grammar.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = ["Names", "Unsolved", "element_range", "solve"]
 Names = dict[str, Any]
 Limits = tuple[float, float]
 
-ATTEMPTS = 4  # the later ones in another order, from other wishes
+ATTEMPTS = 4  # later ones in another order, from other wishes
 MAX_TRIED = 1500  # values in each attempt
-SMALL = 64  # wishes below it are multiplied, for larger sizes with a common factor too
-MAX_NUMBERS = 10  # that are combined with each other
-TILE = 31  # elements that arrays repeat which are large for random ones
+SMALL = 64  # also try multiples of wishes below it, for larger sizes with a common factor
+MAX_NUMBERS = 10  # numbers that are combined with each other
+TILE = 31  # elements that arrays repeat if they are too large for random ones
 LARGEST = 1 << 62
-MOST = 1 << 15  # elements of an array are drawn from, if their range has one end only
-MAX_ITEMS = 4  # of a list or a group of dimensions
+MOST = 1 << 15  # the width of the range of an array's elements, if it has only one end
+MAX_ITEMS = 4  # items of a list, or dimensions of a group
 _NUMBER = re.compile(r"\b\d+\b")
 
 
@@ -40,7 +40,7 @@ class Unsolved(ValueError):
 
 
 class Rule(NamedTuple):
-    """A condition, or the demand that no size of an array is negative."""
+    """A condition, or the requirement that no size of an array is negative."""
 
     text: str
     names: frozenset[str]
@@ -52,12 +52,12 @@ def element_range(
 ) -> tuple[int, int] | None:
     """Return the smallest and the largest element of an array; None if no condition names it.
 
-    They are integers: of floats, those in the range.
+    They are integers, also for floats: the integers in their range.
     """
     if not any(condition.element == x.name != "" for condition in signature.ranges):
         return None
     ends = interval(signature, x.name, names)
-    low, high = (max(-LARGEST, min(end, LARGEST)) for end in ends)  # infinities, too
+    low, high = (max(-LARGEST, min(end, LARGEST)) for end in ends)  # also infinities
     first = 0 if low == -LARGEST and high >= 0 else math.ceil(max(low, high - MOST))
     return first, math.floor(min(high, first + MOST))
 
@@ -75,19 +75,19 @@ def solve(
     ----------
     signature : Signature
     fixed : dict
-        Values that stay as they are, by name.
+        Values that do not change, by name.
     wishes : dict
         Values to start from: int, float, bool, tuples (sizes of a group, items of a list of
         arrays) and lists of numbers. A name that no condition restricts keeps its wish.
     limits : dict, optional
-        The smallest and the largest value of names; else 0 and infinity.
+        The smallest and the largest value of names; by default, 0 and infinity.
     accepts : callable, optional
-        Returns False for values that satisfy all conditions and are rejected anyway.
+        Returns False to reject values that satisfy all conditions.
 
     Raises
     ------
     Unsolved
-        No values were found. The message names the conditions that none satisfied.
+        No values were found. The message names the conditions that no value satisfied.
     """
     rules = _rules(signature, fixed.keys() | wishes.keys())
     search = _Search(signature, rules, limits or {}, accepts)
@@ -139,7 +139,7 @@ def _has_shape(signature: Signature, x: Parameter, names: Names) -> bool:
 
 
 class _Search:
-    """A search in depth: each name in turn, and the rules of which all names are known."""
+    """A depth-first search over the names, which checks each rule once all its names are known."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class _Search:
         self.n_left = 0
 
     def run(self, fixed: Mapping[str, Any], wishes: Names, attempt: int) -> Names | None:
-        """Return values, or None after MAX_TRIED of them."""
+        """Return values, or None if MAX_TRIED values do not suffice."""
         ruled = set().union(*(rule.names for rule in self.rules))
         self.names = dict(fixed) | {k: x for k, x in wishes.items() if k not in ruled}
         self.wishes = wishes
@@ -166,7 +166,7 @@ class _Search:
         return self.names if self._hold(ready) and self._from(0) else None
 
     def unmet(self) -> str:
-        """Return the conditions that nothing satisfied, else those that fail now and then."""
+        """Return the conditions that no value satisfied, else the ones that sometimes failed."""
         never = [text for text in self.failed if not self.n_met[text]]
         texts = [rule.text for rule in self.rules if rule.text in (never or self.failed)]
         return ", ".join(texts) or "the limit on memory"
@@ -194,7 +194,7 @@ class _Search:
         return False
 
     def _hold(self, rules: list[Rule]) -> bool:
-        """Return True if all rules hold, and note which do."""
+        """Return True if all rules hold, and count each rule that does."""
         failed = [rule.text for rule in rules if not rule.holds(self.names)]
         self.failed.update(failed)
         for rule in rules:
@@ -227,7 +227,7 @@ class _Search:
         return iter((wish,))
 
     def _numbers(self, name: str) -> list[int]:
-        """Return the numbers in conditions and known values, those of a name first."""
+        """Return the numbers in conditions and known values; first, in conditions of a name."""
         found: dict[int, None] = {}
         for rule in sorted(self.rules, key=lambda rule: name not in rule.names):
             known = [self.names[x] for x in sorted(rule.names) if x in self.names]
@@ -244,7 +244,7 @@ def _integers_in(x: Any) -> list[int]:
 
 
 def _clamped(wish: int, low: float, high: float) -> int:
-    """Return a number of an interval: small wishes give different ones, large ones its ends."""
+    """Return a number of an interval: different ones for small wishes, an end for large ones."""
     if low <= wish <= high:
         return wish
     if high < low or wish >= SMALL:
@@ -291,7 +291,7 @@ def _combined(a: int, b: int) -> Iterator[int]:
 
 
 def _floats(wish: float, low: float, high: float) -> Iterator[float]:
-    """Yield the wish, then floats inside of an interval, its ends last."""
+    """Yield the wish, then floats inside an interval, then its ends."""
     if low <= wish <= high:
         yield wish
     ends = [x for x in (low, high) if math.isfinite(x)]
@@ -303,7 +303,7 @@ def _floats(wish: float, low: float, high: float) -> Iterator[float]:
 
 
 def _sequences(wish: Sequence[Any], numbers: Sequence[int]) -> Iterator[Any]:
-    """Yield the wish, then others of any length with its items, and with `numbers`."""
+    """Yield the wish, then sequences of other lengths with its items and with `numbers`."""
     of = tuple if isinstance(wish, tuple) else list
     items = list(wish) or [1]
     yield of(wish)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formulas and conditions as the core parsed them, worked out for numbers of any type.
+"""Formulas and conditions as the core parsed them, computed for numbers of any type.
 
-The core makes the steps, and `value.c` runs them on 64-bit integers. Here the same steps run on
-numbers of Python, where the same ones have no value, and on symbols of frameworks, which only have
-to have the operators.
+The core creates the steps, and `value.c` runs them on 64-bit integers. This module runs the same
+steps on Python numbers, with the same errors, and on symbols of frameworks, which need only the
+arithmetic operators.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ NUMBER, SIZE, COUNT, SCALAR, ADD, SUBTRACT, MULTIPLY, DIVIDE, REST, LEAST, GREAT
 NEGATE, REAL, NDIM, PRODUCT, ITEM, LENGTH, LIST_ITEM, LIST_PRODUCT, ELEMENT = range(11, 20)
 # `cuplug_relation` in <internal/signature.h>
 NONE, LESS, AT_MOST, EQUAL, UNEQUAL, AT_LEAST, GREATER, IN = range(8)
-Side = tuple[int, "Formula"]  # its relation to the side before it; NONE: an alternative begins
-Step = tuple[int, str, Any]  # kind; the name that it reads, or ""; value
+Side = tuple[int, "Formula"]  # the relation to the previous side; NONE begins an alternative
+Step = tuple[int, str, Any]  # kind, the name that it reads or "", value
 
 _OPERATIONS: dict[int, Callable[[Any, Any], Any]] = {
     ADD: operator.add,
@@ -43,11 +43,11 @@ _LIMIT = 1 << 63
 
 
 class NoValue(ArithmeticError):
-    """A formula has no value: the reason, in the words of the core."""
+    """A formula has no value; the message is the reason, as in the core."""
 
 
 class Formula(NamedTuple):
-    """A number that is worked out; equal ones are written alike."""
+    """A computed number. Formulas are equal if their texts are."""
 
     text: str
     at: int  # where it begins in the signature, in bytes
@@ -65,16 +65,16 @@ class Formula(NamedTuple):
         return {name for _, name, _ in self.steps if name}
 
     def is_name(self, name: str) -> bool:
-        """Say whether it is one name and nothing else."""
+        """Return whether it is one name and nothing else."""
         return len(self.steps) == 1 and self.steps[0][1] == name
 
     def value(self, names: Mapping[str, Any]) -> Any:
-        """Work it out of what names stand for: numbers, tuples of sizes or of items.
+        """Compute it from the values of names: numbers, or tuples of sizes or items.
 
         Raises
         ------
         NoValue
-            There is no such number, or a name of it stands for nothing yet, or for None.
+            The result does not exist, or the value of a name is unknown or None.
         """
         stack: list[Any] = []
         for kind, name, value in self.steps:
@@ -113,7 +113,7 @@ class Slice(NamedTuple):
         return {self.group} | self.begin.names | self.end.names
 
     def value(self, names: Mapping[str, Any]) -> Sequence[Any]:
-        """Return its sizes; raises what `Formula.value` does."""
+        """Return its sizes; raises the same errors as `Formula.value`."""
         begin, end = (x.value(names) if x.steps else None for x in (self.begin, self.end))
         try:
             return tuple(_known(names, self.group))[begin:end]
@@ -121,7 +121,7 @@ class Slice(NamedTuple):
             raise NoValue(str(error)) from None
 
 
-Extent = int | Formula | Slice  # of a dimension: its size or number, or what is worked out
+Extent = int | Formula | Slice  # of a dimension: its size or number, or how to compute the sizes
 
 
 class Condition(NamedTuple):
@@ -130,7 +130,7 @@ class Condition(NamedTuple):
     text: str
     at: int
     sides: tuple[Side, ...]
-    element: str  # the array whose elements it is of, which its name stands for; "": none
+    element: str  # the array whose name means one of its elements here, or ""
 
     @property
     def names(self) -> set[str]:
@@ -139,20 +139,20 @@ class Condition(NamedTuple):
 
     @property
     def alternatives(self) -> list[tuple[Side, ...]]:
-        """The relations with `or` between them."""
+        """The alternatives, which `or` separates."""
         begins = [k for k, (relation, _) in enumerate(self.sides) if not relation]
         ends = [*begins[1:], len(self.sides)]
         return [self.sides[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
     def holds(self, names: Mapping[str, Any]) -> bool:
-        """Say whether it holds; it does for a name that stands for None."""
+        """Return whether it holds, as it does if a name is None."""
         if any(names.get(name, 0) is None for name in self.names):
             return True
         return any(_chain_holds(sides, names) for sides in self.alternatives)
 
 
 def _chain_holds(sides: Sequence[Side], names: Mapping[str, Any]) -> bool:
-    """Say whether all relations hold; one with what has no value does not."""
+    """Return whether all relations hold; a relation with a side without a value does not."""
     before: Any = 0
     chain = [side for side in sides if side[0] != IN]
     try:
@@ -182,7 +182,7 @@ def _known(names: Mapping[str, Any], name: str) -> Any:
 
 
 def _read(kind: int, found: Any, member: int) -> Any:
-    """Return the number that a step reads of what a name stands for."""
+    """Return the number that a step reads from the value of a name."""
     if kind in (NDIM, LENGTH):
         return len(found)
     if kind in (PRODUCT, LIST_PRODUCT):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs from the parsed text alone, where sizes are symbols and the core cannot be asked."""
+"""Outputs computed from the parsed text, for sizes that are symbols, which the core cannot read."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["NoMatch", "Sizes", "SymbolicMatch", "walk"]
 
 _MAX_NDIM = 64
 _UNKNOWN: Any = object()  # in place of a size
-_KINDS = ("bool", "int", "float", "complex")  # of numbers, each taken where a later one is wanted
+_KINDS = ("bool", "int", "float", "complex")  # of numbers; each converts to the later ones
 
 
 class NoMatch(TypeError):
-    """No row takes the arguments."""
+    """No overload accepts the arguments."""
 
 
 class Sizes:
-    """How sizes are compared: for those of a framework, a class of its own."""
+    """How sizes are compared; frameworks with symbolic sizes derive a class."""
 
     def same(self, a: Any, b: Any) -> bool:
-        """Say whether two sizes are equal; what is traced is so for such sizes alone then."""
+        """Return whether two sizes are equal; a trace is then valid only for such sizes."""
         return bool(a == b)
 
     def broadcast(self, a: Any, b: Any) -> Any:
@@ -39,7 +39,7 @@ class Sizes:
         Raises
         ------
         NoMatch
-            They are different, and none of them is 1.
+            They are different, and neither is 1.
         """
         if self.same(a, b) or self.same(b, 1):
             return a
@@ -48,17 +48,17 @@ class Sizes:
         raise NoMatch(f"sizes {a} and {b} cannot be broadcast together")
 
     def is_possible(self, size: Any) -> bool:
-        """Say whether what was worked out can be the size of an output."""
+        """Return whether a computed number can be the size of an output."""
         return bool(size >= 0)
 
     def unknown(self) -> Any:
-        """Return a size that only the run finds."""
+        """Return a size that is known after the run."""
         return -1
 
 
 @dataclass(frozen=True)
 class SymbolicMatch:
-    """What arguments make of a signature."""
+    """The result of matching arguments with a signature."""
 
     row: int
     names: dict[str, Any]  # sizes, tuples of sizes of groups and of `...`, values of parameters
@@ -77,22 +77,22 @@ class _Match:
 def walk(
     signatures: Sequence[Signature], arguments: Sequence[Any], sizes: Sizes | None = None
 ) -> SymbolicMatch:
-    """Return what the first of the rows that takes the arguments gives.
+    """Return the match of the first overload that accepts the arguments.
 
     Parameters
     ----------
     signatures : sequence of Signature
-        The rows of an operator.
+        The overloads of an operator.
     arguments : sequence
-        In the order of the parameters; those missing at the end have their defaults. An ArraySpec
-        for an array, a list of them for a list of arrays.
+        In the order of the parameters; missing ones at the end have their defaults. An array is an
+        ArraySpec, and a list of arrays is a list of them.
     sizes : Sizes, optional
         How sizes are compared.
 
     Raises
     ------
     NoMatch
-        No row takes them: why the last one does not.
+        No overload accepts them. The message is the last one's reason.
     """
     error = NoMatch("there are no signatures")
     for row, signature in enumerate(signatures):
@@ -198,7 +198,7 @@ def _match_arrays(match: _Match, x: Parameter, specs: Any) -> None:
 
 
 def _match_each(match: _Match, lists: list[tuple[Parameter, Any]]) -> None:
-    """Match lists whose items belong together: item k of each binds names for these alone."""
+    """Match lists whose items belong together: item k of each binds names only for these items."""
     own = {match.signature.dim_names[k] for k in match.signature.each_names}
     for x, specs in lists:
         if len(specs) != len(lists[0][1]):
@@ -263,7 +263,7 @@ def _value(match: _Match, x: Parameter, value: Any, is_given: bool) -> Any:
     if value is None and x.has_default and x.default is None:
         return None
     if x.kind == "handle":
-        fits = True  # the core says whose it is
+        fits = True  # the core checks which plugin created it
     elif x.kind == "dtype":
         value = dtype_name(value) or _dtype_of_variable(match, value)
         fits = value in match.signature.dtypes(x)
@@ -271,7 +271,7 @@ def _value(match: _Match, x: Parameter, value: Any, is_given: bool) -> Any:
     elif x.kind in ("string", "choice"):
         fits = isinstance(value, str) and (x.kind == "string" or value in x.choices)
     elif x.kind == "list":
-        if _fits(_dtype(match, x), value):  # a number stands for a list of it alone
+        if _fits(_dtype(match, x), value):  # a number means a list of one item
             value = (value,)
         fits = isinstance(value, (list, tuple)) and all(_fits(_dtype(match, x), v) for v in value)
     else:
@@ -288,7 +288,7 @@ def _dtype(match: _Match, x: Parameter) -> str:
 
 
 def _fits(dtype: str, value: Any) -> bool:
-    """Say whether a number is taken for a dtype. What is none of Python's is a symbolic integer."""
+    """Return whether a dtype accepts a number. Types other than Python's are symbolic integers."""
     kinds = (bool, int, float, complex)
     if isinstance(value, (str, list, tuple, ArraySpec)) or value is None:
         return False
@@ -308,7 +308,7 @@ def _is_in_range(dtype: str, wanted: str, value: Any) -> bool:
         bits = 8 * DTYPES[dtype].n_bytes
         low, high = (0, 2**bits) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1))
         return low <= value < high
-    import ml_dtypes  # of which few need one
+    import ml_dtypes  # slow to import, and rarely needed
 
     real = numpy_dtype(dtype).type(0).real.dtype if wanted == "complex" else numpy_dtype(dtype)
     most = float(ml_dtypes.finfo(real).max)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formulas of formula.py: parsed, and as the core has them, for operators that live until the
+"""Formulas of formula.py, parsed and in the core's form, for operators that live until the
 process ends."""
 
 from cpython.mem cimport PyMem_RawCalloc
@@ -25,7 +25,7 @@ from cuplug.errors import SignatureError
 
 
 cdef void *allocate(size_t n, size_t n_bytes) except NULL:
-    """For ever."""
+    """Return zeroed memory, which is never freed."""
     cdef void *block = PyMem_RawCalloc(n + 1, n_bytes)
     if block == NULL:
         raise MemoryError()
@@ -33,7 +33,7 @@ cdef void *allocate(size_t n, size_t n_bytes) except NULL:
 
 
 cdef int set_term(cuplug_term *term, object made) except -1:
-    """Set a term, a `formula.Term`, for ever."""
+    """Set a term from a `formula.Term`. Its memory is never freed."""
     cdef cuplug_step *to = <cuplug_step *>allocate(len(made.steps), sizeof(cuplug_step))
     cdef bytes text = made.text.encode()
     cdef char *kept = <char *>allocate(len(text), 1)
@@ -51,7 +51,7 @@ cdef int set_term(cuplug_term *term, object made) except -1:
 def parse_terms(
     signature: str, text: str, what: str, own: Sequence[str] | None
 ) -> list[tuple[tuple[tuple[int, int, int], ...], str]]:
-    """Return the terms of a text that names the arguments of a signature: (steps, text) of each."""
+    """Return (steps, text) of each term of a text that names the arguments of a signature."""
     cdef cuplug_signature *terms = NULL
     cdef cuplug_error error
     cdef uint32_t position = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What code is compiled for."""
+"""The variants for which code is compiled."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import NamedTuple, TypeAlias
 
 
 class Variant(NamedTuple):
-    """One combination of device, dtypes and layout; the fields are those of `cuplug_variant`."""
+    """One combination of device, dtypes and layout, with the fields of `cuplug_variant`."""
 
     device: int  # the number of a GPU; -1: the host
-    types: tuple[str, ...]  # of each array; "": an optional one that was left out
+    types: tuple[str, ...]  # of each array; "" for an omitted optional one
     still: int = 0
     fixed: int = 0
     near: int = 0

@@ -7,5 +7,5 @@ import os
 
 
 def hook_folders() -> list[str]:
-    """Return the folders of PyInstaller's hooks."""
+    """Return the folders with hooks for PyInstaller."""
     return [os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")]

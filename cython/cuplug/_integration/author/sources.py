@@ -50,7 +50,7 @@ def find_source(path: str | os.PathLike[str]) -> Source:
     Raises
     ------
     BuildError
-        There is no plugin, or several.
+        No plugin was found, or several.
     """
     found = find_sources(path)
     if len(found) > 1:
@@ -70,7 +70,7 @@ def find_sources(path: str | os.PathLike[str]) -> list[Source]:
     Raises
     ------
     BuildError
-        There is no plugin, or it is unclear which file belongs to which.
+        No plugin was found, or it is unclear which file belongs to which.
     """
     text = absolute("build", path)
     if os.path.isdir(text):

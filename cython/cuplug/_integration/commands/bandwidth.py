@@ -213,7 +213,7 @@ def _device_copy(n_bytes: int) -> Callable[[], object]:
 
 
 def _time_us(call: Callable[[], object], wait: Callable[[], object]) -> float:
-    """Return the minimum time of a call, over batches of at least BATCH_S."""
+    """Return the minimum time of a call, over batches of BATCH_S or longer."""
     n_calls, best = 1, float("inf")
     call()
     while _batch_s(call, wait, n_calls) < BATCH_S and n_calls < 1 << 20:

@@ -147,7 +147,7 @@ def examine_plugins(machine: Machine) -> Iterator[Finding]:
 
 
 def examine_permissions(machine: Machine) -> Iterator[Finding]:
-    """Report what a group may write: its members can run code as you."""
+    """Report files that a group may write: its members can run code as you."""
     used = [directory.path for directory in machine.directories if directory.state == "ok"]
     fine = [plugin for plugin in machine.plugins if plugin.state == "ok"]
     used += [plugin.path for plugin in fine]

@@ -14,7 +14,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON."
 def complete_operators(
     context: click.Context, parameter: click.Parameter, text: str
 ) -> list[CompletionItem]:
-    """Return the operators that begin with a text or, after "plugin.", those of a plugin."""
+    """Return the operators that begin with a text or, after "plugin.", that a plugin has."""
     import cuplug
 
     used = [x for x in cuplug.plugins() if x.state == "ok"]
@@ -50,8 +50,8 @@ def complete_files(
 def adopt(header: str, functions: tuple[str, ...], folders: tuple[str, ...], as_json: bool) -> None:
     """Write a description of a library, with operators for FUNCTIONS of its HEADER.
 
-    The operators are guesses. Without FUNCTIONS, list those of the header, each with the signature
-    of its operator, or why there is none.
+    The operators are guesses. Without FUNCTIONS, list the header's, each with the signature
+    of its operator, or the reason for none.
     """
     from cuplug._engine.adoption.header_functions import describe, read_header
     from cuplug._integration.commands.output import print_json, print_lines, print_table

@@ -75,7 +75,7 @@ def show_installed(path: str, as_json: bool) -> None:
 
 
 def show_uninstalled(path: str, as_json: bool) -> None:
-    """Report what was removed, and what is used instead."""
+    """Report the removed library, and the one that is used instead."""
     name = os.path.basename(path)[3:-3]
     others = [p.path for p in cuplug.plugins() if p.name == name and p.state == "ok"]
     if as_json:

@@ -189,7 +189,7 @@ def gives_what_is_expected(
     signature: str = "",
     expected: Callable[..., Any] | None = None,
 ) -> None:
-    """A call returns, and changes, what a function of the fixture does."""
+    """A call returns the same results, and makes the same changes, as a function of the fixture."""
     assert expected
     parsed = parse(signature)
     seen = outcome(operator, arguments, device=device)

@@ -44,7 +44,7 @@ HANGS = "it did not end within"
 OUT_OF_TIME = "out of time"
 STUCK = (HANGS, OUT_OF_TIME)
 NO_GPU = "there is no GPU to use; `cuplug doctor` says why"
-# at least one of this number of calls must be accepted; otherwise nothing was tested
+# one or more of this number of calls must be accepted; otherwise nothing was tested
 ACCEPTED_OF = 20
 MOST_REFUSALS = 3  # messages that are shown
 SANITIZER_EXAMPLES = 5

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions and scans of dask arrays that are split along the axes: a tree, or a chain, of tasks.
 
-The operators for the tasks are those of `cuplug._source.expressions.chunked`. A task of the first
+The operators for the tasks are from `cuplug._source.expressions.chunked`. A task of the first
 step returns `Values` for its blocks. Later tasks receive the values of several blocks.
 """
 

@@ -49,8 +49,8 @@ class Plugins(SchedulerPlugin):
     `client.register_plugin(cuplug.dask.Plugins(["libmine.so"]))`. The scheduler receives each file
     once. Of the workers that share a cache directory, one fetches it, from the scheduler or from a
     worker that has it. Each worker writes a file into a folder of its own, named by the file's
-    SHA-256, and takes it as `cuplug.load` does: ahead of its search path, by the same rules of who
-    may write it and of what an allow-list has.
+    SHA-256, and loads it as `cuplug.load` does: ahead of its search path, with the same rules for
+    permissions and allow-lists.
 
     Registrations apply in their order. Files of the last one are found first, even if they were
     registered before. Workers that start later use the same order.

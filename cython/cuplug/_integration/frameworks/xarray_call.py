@@ -56,7 +56,7 @@ def call_on_labelled(operator: Operator, args: tuple[Any, ...], keywords: dict[s
 
 
 def _in_terms_of_xarray(message: str, array: str, dim: int, arrays: list[Any]) -> ValueError:
-    """Return the error of a call on dask arrays, with the method of xarray's arrays as remedy."""
+    """Return the error of a call on dask arrays, with the xarray method as remedy."""
     chunks = "-1"  # the variables of a dataset may have different dimensions
     if not any(isinstance(x, xarray.Dataset) for x in arrays):
         # `apply_ufunc` returns arrays whose last dimensions are all dimensions, by their first use.

@@ -166,7 +166,7 @@ def like(avals: Sequence[Any], dtype: str, shape: tuple[Any, ...], spread: Any =
 
 
 def _spread(call: TracedCall, matched: Call, avals: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return the mesh axes over which results are sharded: those of operands, if they may be split.
+    """Return the mesh axes over which results are sharded: the operands', if they may be split.
 
     Each axis occurs once.
     """

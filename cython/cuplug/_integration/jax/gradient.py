@@ -191,7 +191,7 @@ def _instantiated(cotangent: Any, result: tuple[str, Any]) -> Any:
 
 
 def _conjugate(x: Any) -> Any:
-    """Convert to or from plugins' gradients, which are the conjugates of JAX's, as in PyTorch."""
+    """Convert to or from plugins' gradients: as in PyTorch, the conjugates of JAX gradients."""
     return jax.numpy.conj(x) if jax.numpy.issubdtype(x.dtype, jax.numpy.complexfloating) else x
 
 

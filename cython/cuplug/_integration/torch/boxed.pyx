@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels for PyTorch's dispatcher that run an operator without Python, from PyTorch 2.10 on.
 
-They consist of libtorch's stable C functions, which are found in the process. A Python function
+They consist of stable C functions of libtorch, which are found in the process. A Python function
 handles other cases, such as tensors that are traced, recorded or must be copied, and arguments that
 will be rejected. If a function is missing, no such kernels exist.
 """

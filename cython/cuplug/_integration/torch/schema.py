@@ -221,7 +221,7 @@ def _type(row: Signature, x: Parameter) -> str:
 def _is_literal(value: Any) -> bool:
     """Return whether the schema language can express a default.
 
-    Otherwise it is None, and the core's default applies.
+    Otherwise, the schema has None, and the core's default applies.
     """
     if isinstance(value, str):
         return value.isprintable() and value.isascii() and not {*"\"'\\"} & {*value}

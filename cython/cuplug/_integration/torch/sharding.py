@@ -54,12 +54,12 @@ def _placements(entry: Entry, *args: Any) -> list[tuple[list[Any], list[Any]]]:
 
 
 def _spec(x: Any) -> Any:
-    """Return cuplug's description of DTensor's tensor, and other arguments unchanged."""
+    """Return cuplug's description of the tensor of a DTensor, and other arguments unchanged."""
     return ArraySpec(x.tensor_meta.dtype, x.shape) if hasattr(x, "tensor_meta") else x
 
 
 def _dims(call: Call, x: Parameter, spec: ArraySpec) -> _Dims:
-    """Return dimensions without those of size 1, which are broadcast."""
+    """Return dimensions, omitting dimensions of size 1, which are broadcast."""
     labels = call.labels(x, spec.ndim) if x.kind in (*ARRAYS, "output") else []
     pairs = zip(labels, enumerate(spec.shape), strict=False)
     return {x: dim for x, dim in pairs if x and labels.count(x) == 1 and dim[1] != 1}

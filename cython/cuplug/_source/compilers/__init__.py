@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation of source text to machine code, by NVRTC and the C compiler, cached on disk.
 
-Knows no operator.
+Uses no operators.
 """

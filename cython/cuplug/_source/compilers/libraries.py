@@ -32,8 +32,8 @@ def load_code(path: str) -> ctypes.CDLL:
         ) from None
     with open(path, "rb") as file, open(memory, "wb", buffering=0) as copy:
         copy.write(file.read())
-        # Each in another spelling, with ".." unlike those of the core: the dynamic linker takes a
-        # known name for the library that it has.
+        # Each path has another spelling, with ".." unlike the core's. For a path that it knows, the
+        # dynamic linker would return the library that is already loaded.
         slashes = f"{next(_n_copies):b}".replace("0", "/").replace("1", "/./")
         name = f"/proc/{os.readlink('/proc/self')}/fd/../fd{slashes}{copy.fileno()}"
         return ctypes.CDLL(path, handle=open_library(name))

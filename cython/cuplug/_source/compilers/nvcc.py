@@ -23,7 +23,7 @@ SOURCE = "source.cu"
 
 
 class Compiler:
-    """An nvcc, and the directory of cuplug's own headers. nvcc finds CUDA's headers."""
+    """An nvcc, and the directory of cuplug's headers. nvcc finds the headers of CUDA."""
 
     def __init__(self, path: str, include: tuple[str, ...]) -> None:
         self.path = path

@@ -18,7 +18,7 @@ MAJORS = range(19, 12, -1)
 # Headers that replace the C and C++ standard library, and <cub/cub.cuh>.
 _STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standard")
 STANDARD_C, STANDARD_CPP = (os.path.join(_STANDARD, name) for name in ("c", "cpp"))
-# Those of them that include no CUDA header, and declare nothing that --minimal omits.
+# The standard headers that include no CUDA header and declare nothing that --minimal omits.
 _LIGHT = """assert.h cassert cfloat climits cstdint cstdio float.h limits.h math.h stdbool.h
     stddef.h stdint.h stdio.h stdlib.h string.h sys/types.h"""
 LIGHT = frozenset(_LIGHT.split())
@@ -75,7 +75,7 @@ def find() -> Compiler:
 
 
 def _headers_beside(path: str) -> list[str]:
-    """Return the directories of CUDA's headers that belong to a library."""
+    """Return the directories of CUDA headers that belong to a library."""
     above = os.path.dirname(os.path.dirname(os.path.abspath(path)))
     packages = os.path.dirname(above)
     homes = [environment.variable(name) for name in ("CUDA_HOME", "CUDA_PATH")]
@@ -97,7 +97,7 @@ def _ask_pathfinder(name: str) -> str | None:
 
 
 def _other_headers(packages: list[str]) -> list[str]:
-    """Return the other directories of CUDA's headers, in an order that does not depend on imports.
+    """Return the other directories of CUDA headers, in an order that does not depend on imports.
 
     PyTorch's wheels lack some headers, such as <curand_kernel.h>. The process uses PyTorch's NVRTC
     once PyTorch is imported.

@@ -43,7 +43,7 @@ def request(*parts: str | bytes) -> str:
 
 
 def read(request: str, kind: str) -> bytes | None:
-    """Return the shipped code for a request; None if there is none."""
+    """Return the shipped code for a request; None if it does not exist."""
     found = _find(request, kind)
     return None if found is None else found[1]
 

@@ -52,7 +52,7 @@ def find_nvcc() -> str | None:
 def ask_pathfinder(function: str, name: str) -> str | None:
     """Return the result of a function of cuda-pathfinder, which also searches Conda environments.
 
-    The result is None without the package. It is also None with raised privileges, since the
+    Without the package, the result is None. With raised privileges it is also None, since the
     package reads the environment. The package's search for libraries is not used, since it loads
     them.
     """

@@ -65,7 +65,7 @@ def reduction(
         The result for no elements: "0". If omitted, an empty reduction raises ValueError.
     accumulate : str, optional
         The dtype of `a` and `b`. The default is float32 for float16 and bfloat16, 64 bits for bool
-        and integers, otherwise that of the output. Or several named values, "value: T, index:
+        and integers, otherwise the output's dtype. Or several named values, "value: T, index:
         int64", which several outputs also are combined in. Expressions then assign them, "value =
         x; index = i", or choose: "b.value > a.value ? b : a".
     stop : str, optional

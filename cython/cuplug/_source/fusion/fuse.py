@@ -211,7 +211,7 @@ def fuse(function: Callable[..., Any]) -> Fused:
     Raises
     ------
     TypeError
-        At a call, if the function does with an array what no element-wise operator can.
+        At a call, if the function uses an array in a way that no element-wise operator can.
 
     Examples
     --------

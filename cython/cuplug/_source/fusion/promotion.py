@@ -24,7 +24,7 @@ def dtype_of(type_: Type) -> Any:
 
 
 def is_weak(type_: Type) -> bool:
-    """Return whether a type is one of Python's numbers; `in NUMBERS` also finds dtypes."""
+    """Return whether a type is a Python number type; `in NUMBERS` also finds dtypes."""
     return isinstance(type_, type)
 
 

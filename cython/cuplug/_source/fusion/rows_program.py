@@ -56,7 +56,7 @@ class Program:
 
 
 class _Writer(Text):
-    """Names values: in each phase those of elements, and once those of the row."""
+    """Names values: values of elements in each phase, and values of the row once."""
 
     def __init__(self, rows: Rows, keeps: bool) -> None:
         super().__init__(())

@@ -57,7 +57,7 @@ cdef class Kernel(Function):
         Parameters
         ----------
         signature : str
-            C types, those of <stdint.h> or dtypes, separated by commas.
+            Types of C or <stdint.h>, or dtypes, separated by commas.
         """
         if not isinstance(signature, str):
             seen = type(signature).__name__

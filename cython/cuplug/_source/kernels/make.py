@@ -180,8 +180,8 @@ def load_image(
     image : bytes, str or path
         The contents of the file, or its path; a str is PTX, or a path if it is not PTX.
     names : mapping of str to str, optional
-        Names to use -> symbols: {"scale": "_Z5scalePfi"}. Symbols are also names; those of a
-        fatbin, which is compressed, are not listed.
+        Names to use -> symbols: {"scale": "_Z5scalePfi"}. Symbols are also names. A fatbin is
+        compressed, so its symbols are not listed.
     name : str, optional
         A name for messages; the default is the file's name.
     device : str, int or Device, optional

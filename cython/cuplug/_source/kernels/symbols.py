@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 ELF = b"\x7fELF"
 FATBIN = b"\x50\xed\x55\xba"
-CUDA_MACHINE = 190  # EM_CUDA, the machine of NVIDIA's GPUs in ELF headers
+CUDA_MACHINE = 190  # EM_CUDA, the machine of NVIDIA GPUs in ELF headers
 
 PARAMETERS = b"\0.nv.constant0."  # prefix of a section name; each kernel in machine code has one
 

@@ -238,7 +238,7 @@ def setdiff1d(x1: Array, x2: Array, /, assume_unique: bool = False) -> Array:
 
 
 def partition(x: Array, kth: Any, /, axis: int | None = -1) -> Array:
-    """Return the elements with those of rank `kth` in their position; all are sorted.
+    """Return the elements, of which rank `kth` is in its position; all are sorted.
 
     Examples
     --------

@@ -156,7 +156,7 @@ def _variables(name: str, x: Any, rowvar: bool) -> Array:
 def corrcoef(
     x: Array, /, y: Array | None = None, rowvar: bool = True, *, dtype: Any = None
 ) -> Array:
-    """Return the matrix of Pearson's correlation coefficients; parameters are as in `cov`.
+    """Return the matrix of Pearson correlation coefficients; parameters are as in `cov`.
 
     Examples
     --------

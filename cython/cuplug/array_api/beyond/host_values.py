@@ -26,7 +26,7 @@ def on_the_host(what: str, value: Any, wanted: str) -> np.ndarray[Any, Any]:
 
 
 def together(name: str, *values: Any) -> list[Array]:
-    """Return arguments, at least one of which is an array, as arrays on its device."""
+    """Return arguments, one or more of which are arrays, as arrays on their device."""
     where_to = next((x.device for x in values if isinstance(x, Array)), None)
     if where_to is None:
         raise TypeError(f"{name}: got no cuplug.Array, expected one; use cuplug.asarray")

@@ -107,7 +107,7 @@ def nanvar(
 ) -> Array:
     """Return the variance of the elements that are not NaN, with n - ddof degrees of freedom.
 
-    NaN if there are no degrees of freedom.
+    NaN if n - `ddof` is 0 or less.
 
     Examples
     --------

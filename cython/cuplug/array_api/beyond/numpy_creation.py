@@ -30,7 +30,7 @@ def array(
     ndmin: int = 0,
     ndmax: int = 0,
 ) -> Array:
-    """Return a new array of the elements of an object, with at least `ndmin` dimensions."""
+    """Return a new array of the elements of an object, with `ndmin` dimensions or more."""
     is_lent = not isinstance(object, (list, tuple, bool, int, float, complex))
     x = conversion.asarray(object, dtype, near, copy=None if copy else copy)
     flag = {"C": "c_contiguous", "F": "f_contiguous"}.get(_checked(order))
@@ -67,12 +67,12 @@ asanyarray = asarray
 
 
 def ascontiguousarray(near: Any, a: Any, dtype: Any = None) -> Array:
-    """Return elements in C order, with at least one dimension."""
+    """Return elements in C order, with one dimension or more."""
     return array(near, a, dtype, copy=None, order="C", ndmin=1)
 
 
 def asfortranarray(near: Any, a: Any, dtype: Any = None) -> Array:
-    """Return elements in Fortran order, with at least one dimension."""
+    """Return elements in Fortran order, with one dimension or more."""
     return array(near, a, dtype, copy=None, order="F", ndmin=1)
 
 

@@ -29,7 +29,7 @@ _BY_METHODS = {
     *("std", "sum", "take", "transpose", "var"),
 }
 _METHODS = {"amax": "max", "amin": "min", "around": "round"} | {x: x for x in _BY_METHODS}
-# NumPy's names of parameters -> those of methods.
+# NumPy's names of parameters -> names in methods.
 _PARAMETERS = {"a_max": "max", "a_min": "min", "ind": "indices"}
 # NumPy's implementation reads attributes, or prints.
 _BY_ATTRIBUTES = {
@@ -246,7 +246,7 @@ def _full_name(function: Any) -> str:
 
 @cache
 def _own(function: Any) -> Any:
-    """Return the function that replaces one of NumPy's; None if none does, or a method does."""
+    """Return the function that replaces a NumPy function; None if none does, or a method does."""
     full = _full_name(function)
     if full in _ADAPTED:
         return _ADAPTED[full]

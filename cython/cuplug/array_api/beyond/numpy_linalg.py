@@ -173,7 +173,7 @@ def cond(x: Array, p: Any = None) -> Array:
         is_singular: Any = False
         try:
             inverse = linalg.inv(x)
-        except np.linalg.LinAlgError:  # from at least one of them
+        except np.linalg.LinAlgError:  # from one or more of them
             is_singular = binary("equal", linalg.det(x), 0)
             one = eye(x.shape[-1], dtype=x.dtype, device=x.device)
             inverse = linalg.inv(where(is_singular[..., None, None], one, x))

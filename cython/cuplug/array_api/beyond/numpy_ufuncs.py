@@ -63,7 +63,7 @@ def _chosen(found: Any, out: Any, is_ours: bool) -> Any:
 
 
 def _own(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> Any:
-    """Return the results of cuplug's functions; None if none exists for such arguments."""
+    """Return the results of cuplug functions; None if none exists for such arguments."""
     name = function.__name__
     if method == "reduce" and name in _REDUCED and keywords.keys() <= _OF_REDUCTIONS:
         known = {"axis": 0} | keywords | {"out": keywords.get("out", (None,))[0]}

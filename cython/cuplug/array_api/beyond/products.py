@@ -150,7 +150,7 @@ def einsum(
     ----------
     subscripts : str
         Letters for the dimensions of each operand, "..." for dimensions that broadcast; and after
-        "->" those of the result. If "->" is omitted, the letters that occur once, in order.
+        "->", letters for the result. If "->" is omitted, the letters that occur once, in order.
     *operands : array_like
         At least one is an array. If nothing is summed, the result of one operand is a view.
         Instead of subscripts, a list of numbers or `...` may follow each operand and the last one.

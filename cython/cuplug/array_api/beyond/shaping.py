@@ -41,7 +41,7 @@ def _raised(ndim: int, x: Array) -> Array:
 
 
 def atleast_1d(*arrays: Any) -> Any:
-    """Return views with at least one dimension.
+    """Return views with one dimension or more.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def atleast_1d(*arrays: Any) -> Any:
 
 
 def atleast_2d(*arrays: Any) -> Any:
-    """Return views with at least two dimensions.
+    """Return views with two dimensions or more.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def atleast_2d(*arrays: Any) -> Any:
 
 
 def atleast_3d(*arrays: Any) -> Any:
-    """Return views with at least three dimensions; the third is the last.
+    """Return views with three dimensions or more; the third is the last.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyInstaller adds to a program that imports cuplug.
+"""The files that PyInstaller adds to a program that imports cuplug.
 
 These are modules that are imported at their first use, the core with its stock plugins, headers,
 and templates for compiled code.

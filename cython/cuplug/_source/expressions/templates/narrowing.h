@@ -2,7 +2,7 @@
 /* Conversion of numbers to float32 before they are rounded to 16 or 8 bits, for the host and for
  * CUDA. Two roundings to nearest may miss the nearest number. If the first one rounds to odd, they
  * do not: if float32 cannot represent a value, its last bit becomes 1, so that it is never mistaken
- * for a midpoint between two narrow numbers. float32 has at least two bits more than these, also
+ * for a midpoint between two narrow numbers. float32 has two or more bits more than these, also
  * for subnormal numbers. */
 __device__ inline float cuplug_odd_of_double(double x) {
   const float near = (float)x;

@@ -10,7 +10,7 @@
  *   COLUMNS  packs are along the outputs, each thread has WIDTH of its own, and threads with the
  *            same threadIdx.x share them
  *
- * If ALONE, a thread shares with none. A FLAT line need not be aligned to packs: elements before
+ * If ALONE, threads do not share outputs. A FLAT line need not be aligned to packs: elements before
  * its first complete pack, and after its last one, are loaded separately. */
 constexpr int PARTS_AHEAD = sizeof(cuplug_value) <= 4 ? 16 : 8;
 #if CUPLUG_OWN_SUMS /* for small integers: 32 bits hold the sums of a thread */

@@ -77,8 +77,8 @@ __device__ inline void scan_line(CUPLUG_SCAN_PARAMETERS) {
   }
 }
 
-/* Scans adjacent lines, one for each thread of a warp. Each warp has elements after those of the
- * warp before it. The next elements are loaded while the current ones are combined. */
+/* Scans adjacent lines, one for each thread of a warp. The elements of each warp follow the
+ * elements of the previous warp. The next ones are loaded while the current ones are combined. */
 __device__ inline void scan_strip(CUPLUG_SCAN_PARAMETERS) {
   __shared__ cuplug_value of_warps[2][WARPS][WARP];
   const cuplug_numbers given = cuplug_read(read.of);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The code before an expression that is compiled for the host, after <cuplug/loop.h>: functions
- * that expressions may use in addition to those of <tgmath.h>, and dtypes in memory. Headers take
- * most of a compilation's time, so there are no others. */
+ * that expressions may use in addition to <tgmath.h>, and dtypes in memory. Headers take most of a
+ * compilation's time, so no others are included. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 /* The functions for which glibc has vector versions, in libmvec. Loops call them if gcc has these
- * declarations. clang recognizes some of them without declarations. Those of double for cos, exp,
- * sin and tan have errors of up to 3.5 units in the last place. circular.h and functions.h are more
+ * declarations. clang recognizes some of them without declarations. For double, cos, exp, sin and
+ * tan have errors of up to 3.5 units in the last place. circular.h and functions.h are more
  * exact, and so are the scalar functions. */
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
 #define CUPLUG_OF_VECTORS __attribute__((simd("notinbranch")))

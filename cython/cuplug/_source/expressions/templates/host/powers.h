@@ -38,7 +38,7 @@
       cuplug_lanes_##type a, cuplug_lanes_##type b, cuplug_lanes_##type c) {                \
     return mad_of;                                                                          \
   }                                                                                         \
-  /* a bit for each lane of x that is at least `limit` */                                   \
+  /* a bit for each lane of x with x >= limit */                                            \
   static inline unsigned cuplug_reach_##type(cuplug_bits_##type x, bits limit) {            \
     const cuplug_signed_##type a = (cuplug_signed_##type)x;                                 \
     const cuplug_signed_##type b = (cuplug_signed_##type)(limit - (cuplug_bits_##type){0}); \

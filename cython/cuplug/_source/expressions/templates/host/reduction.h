@@ -5,7 +5,7 @@
  *   cuplug_value                          the combined values: a number, or a struct of numbers
  *   cuplug_element(given, p, at, i)       the value of element `at` of the inputs `p`, number i
  *   cuplug_reduce(given, a, b), cuplug_identity(given), cuplug_results_of(given, value, n)
- *   cuplug_follow(given, a, b)            the same if b's elements come after those of a
+ *   cuplug_follow(given, a, b)            the same if b's elements come after a's elements
  *   cuplug_stops(given, a)                whether further values do not change a
  *   CUPLUG_EACH_INPUT(DO), _OUTPUT(DO)    DO(number of the array, name, type in memory)
  *   CUPLUG_VALUES(n)                      a struct of n values, with an array for each field;
@@ -13,7 +13,7 @@
  *   cuplug_better(given, a, b)            for choices: whether b replaces a; the value is then the
  *                                         { value, index } of one element
  *   cuplug_flag                           an unsigned integer as wide as a value
- *   cuplug_lanes                          LANES values, with the bits that those of a block need
+ *   cuplug_lanes                          LANES values, with the bits that values of a block need
  *   BLOCK, LANES, FEW, N_INPUTS, N_OUTPUTS, COUNTS, CAN_STOP
  *   HAS_CHOICES                           whether conditions choose between elements
  *   IS_IDEMPOTENT                         whether elements may be combined several times

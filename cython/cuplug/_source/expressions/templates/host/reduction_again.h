@@ -18,8 +18,7 @@ typedef struct cuplug_again {
   int64_t exponents[N_AGAIN_LANES];
 } cuplug_again;
 
-/* Returns a number as a fraction, at least 1 and less than 2. Zeros, infinities and NaNs are
- * unchanged. */
+/* Returns a number as a fraction f, 1 <= f < 2. Zeros, infinities and NaNs are unchanged. */
 static inline double cuplug_fraction(double x, int64_t *exponent) {
   const double normal = x < 0x1p-1022 && x > -0x1p-1022 ? x * 0x1p54 : x;
   uint64_t bits;

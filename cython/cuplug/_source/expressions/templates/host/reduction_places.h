@@ -37,7 +37,7 @@ static int64_t end_of(const cuplug_loop_call *call, int64_t part) {
 }
 
 /* Returns the number of adjacent outputs whose elements are adjacent in all inputs: all outputs, or
- * those of the last dimension, if there are enough. */
+ * all in the last dimension, if there are enough. */
 static int64_t run_of(const cuplug_loop *kept) {
   const int last = kept->ndim - 1;
   int is_flat = 1, is_flat_in_last = last >= 0 && kept->sizes[last] >= LEAST_RUN;

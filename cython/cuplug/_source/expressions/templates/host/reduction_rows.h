@@ -32,8 +32,8 @@ with_rest(const cuplug_numbers given, const cuplug_places p, int64_t n, int64_t 
 #define CUPLUG_REST \
   CUPLUG_SET(lanes, at, with_rest(given, p, n, i, n_lanes, at, CUPLUG_GET(lanes, at)));
 
-/* Reduces n >= n_lanes elements, the first with number i, to `to` values; with is_twice, at least 2
- * * n_lanes. If no branch skips the loop, compilers keep the lanes in registers. */
+/* Reduces n >= n_lanes elements, the first with number i, to `to` values. With is_twice, n is 2 *
+ * n_lanes or more. If no branch skips the loop, compilers keep the lanes in registers. */
 static inline __attribute__((always_inline)) void
 by_lanes(const cuplug_numbers given, const cuplug_places p, int64_t n, int64_t i, const int n_lanes,
          const int to, const int is_twice, const int has_rest, cuplug_few *few) {
