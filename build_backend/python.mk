@@ -86,11 +86,11 @@ MODULE_CFLAGS := $(if $(SANITIZE),-O0,-Os) -g0 -fPIC -fno-plt -fvisibility=hidde
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE),-DNDEBUG)
 MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -l:$(notdir $(RUNTIME)) -Wl,-rpath,'$$ORIGIN/$(subst $() $(),,$(patsubst %,../,$(wordlist 2,9,$(subst /, ,$*))))lib'
 
-# Calls and launches pass through the first, every call through the last.
+# Calls and launches pass through the first, every call through some of the last.
 CALLED := $(foreach part,_memoryviews $(addprefix _engine/,arguments array base call) _source/kernels,$(PACKAGE)/$(part)%)
 ifndef SANITIZE
 $(filter $(CALLED),$(MODULES)): MODULE_CFLAGS += -O1
-$(addprefix $(PACKAGE)/_engine/,arguments/inputs$(SUFFIX) call/operator$(SUFFIX)): MODULE_CFLAGS += -O2
+$(addprefix $(PACKAGE)/,_memoryviews$(SUFFIX) _engine/arguments/inputs$(SUFFIX) _engine/call/operator$(SUFFIX)): MODULE_CFLAGS += -O2
 endif
 
 SETTLED += $(call settle,$(BUILD)/modules.config,$(CC) $(MODULE_CFLAGS) $(LINKER) $(LDFLAGS))

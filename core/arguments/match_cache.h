@@ -47,11 +47,11 @@ typedef struct cuplug__again {
 
 typedef struct cuplug__cached_match {
   uint64_t number; /* of the operator */
-  uint32_t n_args, n_tensors, n_inputs;
-  uint32_t n_others;          /* arguments that are not arrays, of operators with several
-                                 overloads */
-  uint32_t n_single, n_lists; /* arrays that are in no list; lists of arrays */
+  uint32_t n_args, n_inputs, n_tensors;
   uint32_t row;
+  uint32_t n_others, n_lists; /* arguments that are not arrays, of operators with several
+                                 overloads; lists of arrays */
+  uint32_t n_single;          /* arrays that are in no list */
   uint32_t
       needs_no_scalar_match; /* 1: no scalars, and no in-out arrays, which may overlap others */
   int64_t largest_bytes;     /* of one array */
@@ -102,9 +102,12 @@ _Static_assert(offsetof(cuplug_argument, tensor) == sizeof(uint64_t), "there are
 /* 1 if an array is like one of an earlier match; offsets are rare: matching checks them. */
 static inline int cuplug__is_alike(const cuplug_argument *a, const cuplug__known_array *x) {
   const cuplug_tensor *t = &a->tensor;
-  if (cuplug__differs(a, &x->like) | t->byte_offset || !t->shape) return 0;
-  for (int32_t d = x->like.tensor.ndim; d > 0; d--)
-    if (t->shape[d - 1] != x->shape[d - 1]) return 0;
+  const int64_t *shape = t->shape;
+  if (cuplug__differs(a, &x->like) | t->byte_offset || !shape) return 0;
+  const int32_t n = x->like.tensor.ndim;
+  if (n > 0 && shape[0] != x->shape[0]) return 0;
+  for (int32_t d = 1; d < n; d++)
+    if (shape[d] != x->shape[d]) return 0;
   if (!cuplug__is_contiguous(t) || (uintptr_t)t->data & x->address_mask) return 0;
   return t->data || !x->n_bytes;
 }
@@ -121,7 +124,8 @@ static inline int cuplug__has_kinds(const cuplug__cached_match *known,
   return 1;
 }
 
-/* Compares the arrays with a match, and restores the frame. Returns 0 if they differ. */
+/* Compares the arrays with a match, and restores the frame. Returns 0 if they differ, and -1 if
+ * they need not be compared with other matches. */
 typedef int cuplug__restore(const cuplug__cached_match *known, const cuplug_argument *args,
                             void *to);
 
@@ -133,10 +137,11 @@ cuplug__find_known(const cuplug_operator *op, const cuplug_argument *args, uint3
   if (!own || !op->number) return NULL;
   cuplug__cached_match **last = &own->last[op->number % CUPLUG__KNOWN_LAST], *known = *last;
   for (int is_found = 0;; is_found = 1) {
+    int state = 0;
     if (known && known->number == op->number && known->n_args == n_args &&
-        (!(known->n_others | known->n_lists) || cuplug__has_kinds(known, args)) &&
-        restore(known, args, to))
-      return known;
+        ((!known->n_others && !known->n_lists) || cuplug__has_kinds(known, args)))
+      state = restore(known, args, to);
+    if (state) return state > 0 ? known : NULL;
     if (is_found) return NULL;
     cuplug__cached_match *other = cuplug__known_other(own, op, args, n_args);
     if (!other) return NULL;

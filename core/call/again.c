@@ -52,13 +52,12 @@ static __attribute__((noinline)) int keep(const cuplug__cached_match *known,
   return again->state = CUPLUG__AGAIN_READY, 1;
 }
 
-/* A match that is not ready is also used, as it is the only one. */
 static inline int restore(const cuplug__cached_match *known, const cuplug_argument *args,
                           void *op) {
   const uint32_t n = known->n_inputs;
   cuplug__again *again = known->again;
   if (again->state != CUPLUG__AGAIN_READY)
-    return again->state != CUPLUG__AGAIN_NEW || keep(known, args, op);
+    return again->state != CUPLUG__AGAIN_NEW || keep(known, args, op) ? -1 : 0;
   for (uint32_t k = 0; k < n; k++) {
     const cuplug__known_array *x = &known->arrays[k];
     const cuplug_argument *a = (const cuplug_argument *)((const char *)args + x->at);
@@ -108,8 +107,7 @@ int cuplug_call_again(const cuplug_bound_call *bound, const cuplug_argument *arg
                       uint32_t n_parameters, uint32_t n_outputs) {
   cuplug_operator *op = bound->op;
   const cuplug__cached_match *known = cuplug__find_known(op, args, n_parameters, restore, op);
-  if (!known || known->again->state != CUPLUG__AGAIN_READY ||
-      (known->row != bound->row && bound->row != CUPLUG_ANY_OVERLOAD) ||
+  if (!known || (known->row != bound->row && bound->row != CUPLUG_ANY_OVERLOAD) ||
       known->n_inputs + n_outputs != known->n_tensors ||
       (n_outputs && !take_outputs(known, args + n_parameters)) ||
       (!known->needs_no_scalar_match && !take_scalars(known, args)))

@@ -21,6 +21,8 @@ from cuplug._engine.base.core cimport (
     CUPLUG_NEW_HANDLE,
     CUPLUG_OK,
     CUPLUG_READ_ONLY,
+    CUPLUG_UINT8,
+    CUPLUG_UNALIGNED_STRIDES,
     cuplug_allocate_device,
     cuplug_element_bytes,
     cuplug_error,
@@ -37,6 +39,7 @@ from cuplug._engine.base.core_call cimport (
     cuplug_bound_call,
     cuplug_call_again,
     cuplug_call_otherwise,
+    cuplug_copy_array,
     cuplug_copy_input,
     cuplug_frame,
     cuplug_free_blocks,
@@ -158,10 +161,7 @@ cdef void *fill_lists(core.cuplug_argument *arguments, uint32_t n) except NULL n
     for k in range(n):
         if arguments[k].kind == CUPLUG_ARGUMENT_LIST:
             n_items += arguments[k].list.n
-    shape = <Shape *>malloc((n_items or 1) * (sizeof(Shape) + sizeof(core.cuplug_argument)))
-    if shape == NULL:
-        with gil:
-            raise MemoryError()
+    shape = <Shape *>allocated(n_items * (sizeof(Shape) + sizeof(core.cuplug_argument)))
     result, item = shape, <cuplug_argument *>(shape + n_items)
     for k in range(n):
         if arguments[k].kind == CUPLUG_ARGUMENT_LIST:
@@ -307,42 +307,31 @@ cdef int call_with_copies(
     cuplug_frame *frame, const core.cuplug_argument *arguments, uint32_t n_parameters,
     uint32_t n_outputs,
 ) except -1 nogil:
-    """Bind again, with copies of the inputs that are strided, misaligned or to be broadcast."""
+    """Bind again with copies of inputs, first of those whose strides are in bytes."""
     cdef core.cuplug_argument inputs[CUPLUG_MAX_ARGUMENTS]
-    cdef int64_t *copies[CUPLUG_MAX_ARGUMENTS]
-    cdef uint64_t wanted = cuplug_required_copies(frame)
+    cdef core.cuplug_argument *x
+    cdef void *copies[2 * CUPLUG_MAX_ARGUMENTS]
     cdef cuplug_error error
-    cdef uint32_t k, n_copies = 0
-    if frame.unaligned_stride_mask:
-        return raise_unaligned_strides(frame)
+    cdef uint64_t wanted = frame.unaligned_stride_mask
+    cdef uint32_t k, step, n_copies = 0
     for k in range(n_parameters):
         inputs[k] = arguments[k]
     try:
-        for k in range(frame.n_inputs):
-            if wanted >> k & 1:
-                copies[n_copies] = copy_input(frame, k, argument_of(frame, k, inputs))
-                n_copies += 1
-        if frame.blocks != NULL:
-            cuplug_free_blocks(frame.blocks)
-        if cuplug_bind(frame.op, inputs, n_parameters, frame, &error):
-            return raise_error(&error)
+        for step in range(0 if wanted else 1, 2):
+            wanted = cuplug_required_copies(frame) if step else wanted
+            for k in range(frame.n_inputs):
+                if wanted >> k & 1:
+                    x = argument_of(frame, k, inputs)
+                    copies[n_copies] = copy_input(frame, k, x) if step else copy_bytes(x)
+                    n_copies += 1
+            if frame.blocks != NULL:
+                cuplug_free_blocks(frame.blocks)
+            if cuplug_bind(frame.op, inputs, n_parameters, frame, &error):
+                return raise_error(&error)
         return run(frame, &arguments[n_parameters], n_outputs)
     finally:
         for k in range(n_copies):
             free(copies[k])
-
-
-cdef int raise_unaligned_strides(const cuplug_frame *frame) except -1 nogil:
-    cdef uint32_t k = 0
-    while not frame.unaligned_stride_mask >> k & 1:
-        k += 1
-    with gil:
-        name = frame.signature.parameters[frame.parameter[k]].name.decode()
-        raise ValueError(
-            f"{cuplug_operator_name(frame.op).decode()}: {name}: got strides that are not "
-            "multiples of the element size, expected multiples (a view has strides in elements); "
-            "pass a copy of the array"
-        )
 
 
 cdef core.cuplug_argument *argument_of(
@@ -358,7 +347,32 @@ cdef core.cuplug_argument *argument_of(
     return &(<core.cuplug_argument *>given.list.items)[item]
 
 
-cdef int64_t *copy_input(
+cdef void *copy_bytes(core.cuplug_argument *argument) except NULL nogil:
+    """Let an argument whose strides are in bytes be a C-contiguous copy; return its memory."""
+    cdef cuplug_tensor copy, x = argument.tensor
+    cdef int64_t[MAX_VIEW_NDIM + 1] shape, strides
+    memcpy(shape, x.shape, <size_t>x.ndim * sizeof(int64_t))
+    memcpy(strides, x.strides, <size_t>x.ndim * sizeof(int64_t))
+    shape[x.ndim], strides[x.ndim] = cuplug_element_bytes(&x), 1
+    x.ndim, x.shape, x.strides = x.ndim + 1, shape, strides
+    x.dtype.code, x.dtype.bits = CUPLUG_UINT8 >> 24, 8
+    copy = x
+    copy.strides, copy.data = NULL, allocated(<size_t>cuplug_n_elements(&x))
+    cuplug_copy_array(&copy, &x)
+    argument.flags &= ~<uint32_t>(CUPLUG_MISALIGNED | CUPLUG_UNALIGNED_STRIDES)
+    argument.tensor.data, argument.tensor.strides = copy.data, NULL
+    return copy.data
+
+
+cdef void *allocated(size_t n_bytes) except NULL nogil:
+    cdef void *memory = malloc(n_bytes or 1)
+    if memory == NULL:
+        with gil:
+            raise MemoryError()
+    return memory
+
+
+cdef void *copy_input(
     const cuplug_frame *frame, uint32_t k, core.cuplug_argument *argument
 ) except NULL nogil:
     """Copy input k into an argument; return its memory: room for a shape, then the copy."""
@@ -368,10 +382,7 @@ cdef int64_t *copy_input(
     cdef int64_t *memory
     for axis in range(ndim):
         n_bytes *= <size_t>shape[axis]
-    memory = <int64_t *>malloc(sizeof(shape) + n_bytes)
-    if memory == NULL:
-        with gil:
-            raise MemoryError()
+    memory = <int64_t *>allocated(sizeof(shape) + n_bytes)
     memcpy(memory, shape, sizeof(shape))
     cuplug_copy_input(frame, k, memory + MAX_NDIM)
     argument.flags &= ~<uint32_t>CUPLUG_MISALIGNED

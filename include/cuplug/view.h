@@ -29,7 +29,7 @@ typedef struct cuplug_view {
   uint32_t rank; /* the number of dimensions, the flags below, and from bit 16 on 1 + the number of
                     the GPU, or 0 on the host */
   int64_t shape[CUPLUG_VIEW_NDIM]; /* then, of a strided one of one or two dimensions, the strides
-                                      in elements */
+                                      in elements, or in bytes with CUPLUG_UNALIGNED_STRIDES */
   void *stream; /* of a GPU: the stream of the call; NULL: not specified, as for outputs */
   int64_t strides[CUPLUG_VIEW_NDIM]; /* of a strided one of three or four dimensions; nor these */
 } cuplug_view;
@@ -122,8 +122,9 @@ static inline cuplug_view cuplug__view_of_more(cuplug_view v, uint32_t n, const 
     v.strides[k] = strides[k] / element_bytes;
   }
   if (!is_contiguous) v.rank |= CUPLUG_VIEW_IS_STRIDED;
-  if (!is_contiguous && is_odd)
-    v.head |= CUPLUG__VIEW_FLAGS(CUPLUG_MISALIGNED | CUPLUG_UNALIGNED_STRIDES);
+  if (is_contiguous || !is_odd) return v;
+  v.head |= CUPLUG__VIEW_FLAGS(CUPLUG_MISALIGNED | CUPLUG_UNALIGNED_STRIDES);
+  for (uint32_t k = 0; k < n; k++) v.strides[k] = strides[k];
   return v;
 }
 
@@ -144,9 +145,9 @@ static inline cuplug_view cuplug_view_of(uint32_t type, const void *data, uint32
     return v;
   v.rank |= CUPLUG_VIEW_IS_STRIDED;
   v.shape[n] = strides[0] / element_bytes, v.shape[2 * n - 1] = last / element_bytes;
-  if (strides[0] % element_bytes || last % element_bytes)
-    v.head |= CUPLUG__VIEW_FLAGS(CUPLUG_MISALIGNED | CUPLUG_UNALIGNED_STRIDES);
-  return v;
+  if (!(strides[0] % element_bytes || last % element_bytes)) return v;
+  v.head |= CUPLUG__VIEW_FLAGS(CUPLUG_MISALIGNED | CUPLUG_UNALIGNED_STRIDES);
+  return v.shape[n] = strides[0], v.shape[2 * n - 1] = last, v;
 }
 
 /** A view of C-contiguous memory; the sizes end with CUPLUG_VIEW_END. */

@@ -82,12 +82,13 @@ def test_functions_of_any_float64_are_exact_to_one_unit(numbers):
 
 
 def test_functions_of_float64_near_their_zeros_and_steps():
-    """Numbers for which pi needs many digits, exp is subnormal, or cos is 1."""
+    """Numbers for which pi needs many digits, exp is subnormal, cos is 1, or tan is least exact."""
     turns = np.arange(1, 200_000) * (np.pi / 2)
     near = [np.nextafter(turns, end) for end in (-np.inf, turns, np.inf)]
     far = [turns[:99] * 2.0**k for k in (12, 13, 14, 300, 900)]  # about 2**30, and beyond
     small = np.random.default_rng(6).uniform(-1, 1, 20_000) * 2.0 ** np.repeat(range(-50, 0), 400)
-    x = np.concatenate([*near, *far, small, np.linspace(-746, -707, 20_000)])
+    ranges = [np.linspace(-746, -707, 20_000), np.linspace(0.7, 0.9, 100_000)]
+    x = np.concatenate([*near, *far, small, *ranges])
     for name, found in zip(EXACT, every(EXACT)(x), strict=True):
         with np.errstate(all="ignore"):
             assert_near(found, FUNCTIONS[name](x.astype(np.longdouble)), "float64", name)

@@ -5,7 +5,7 @@
  *
  * exp(k log(2) + r), with |r| at most log(2) / 2, is 2^k exp(r). log(2) is a sum of two numbers,
  * and exp(r) is 1 + r + r^2 P(r), by a minimax polynomial from Lawson's algorithm. The error is at
- * most 2.2 units in the last place and, for double, where 1 + r is a sum of two numbers, 0.8.
+ * most 2.2 units in the last place and, for double, where r is a difference of two numbers, 0.9.
  *
  * After fdlibm's s_tanh.c (Sun Microsystems, 1993), tanh(|x|) is e / (e + 2) with e = exp(t) - 1, t
  * = 2 |x|. If t = k log(2) + r, e is 2^k (exp(r) - 1) + 2^k - 1, with the first terms of the power
@@ -62,31 +62,30 @@ static inline __attribute__((always_inline)) float cuplug_expf(float x) {
 }
 
 static inline __attribute__((always_inline)) double cuplug_exp(double x) {
-  /* outside of these limits, the result is infinite, or 0 */
-  const double below = x > 1024 ? 1024 : x, t = below < -1100 ? -1100 : below;
-  const double zero = CUPLUG_ONES + 2046;
-  double shifted = __builtin_fma(t, 0x1.71547652b82fep0, zero), power, rest;
-  const double k = shifted - zero, near = __builtin_fma(k, -0x1.62e42fefa39efp-1, t);
-  const double r = __builtin_fma(k, -0x1.abc9e3b39803fp-56, near);
-  const double r_low = __builtin_fma(k, -0x1.abc9e3b39803fp-56, near - r);
-  double q = 0x1.1f731ea5352cap-29;
-  q = __builtin_fma(q, r, 0x1.af4e196027428p-26);
-  q = __builtin_fma(q, r, 0x1.27e4db57442fbp-22);
-  q = __builtin_fma(q, r, 0x1.71de021a90822p-19);
-  q = __builtin_fma(q, r, 0x1.a01a01a6dcaffp-16);
-  q = __builtin_fma(q, r, 0x1.a01a01abef415p-13);
-  q = __builtin_fma(q, r, 0x1.6c16c16c162ccp-10);
-  q = __builtin_fma(q, r, 0x1.11111111100cep-7);
-  q = __builtin_fma(q, r, 0x1.5555555555556p-5);
-  q = __builtin_fma(q, r, 0x1.5555555555557p-3);
-  q = __builtin_fma(q, r, 0.5);
-  const double sum = 1 + r, sum_low = (1 - sum) + r;
-  uint64_t bits;
+  const double t = x < -1100 ? -1100 : x, zero = CUPLUG_ONES + 2046; /* below, the result is 0 */
+  double shifted = __builtin_fma(t, 0x1.71547652b82fep0, zero), most = zero + 1025, power, rest;
+  int64_t bits, bound;
   memcpy(&bits, &shifted, sizeof(bits));
-  const uint64_t half = (bits >> 1) << 52, other = (bits << 52) - half;
+  memcpy(&bound, &most, sizeof(bound));
+  bits = bits < bound ? bits : bound; /* above, r is so large that the result is infinite; or NaN */
+  memcpy(&shifted, &bits, sizeof(bits));
+  const double k = shifted - zero, near = __builtin_fma(k, -0x1.62e42fefa39efp-1, t);
+  const double far = k * 0x1.abc9e3b39803fp-56, r = near - far, square = r * r;
+  double even = 0x1.1f731ea5352cap-29, odd = 0x1.af4e196027428p-26;
+  even = __builtin_fma(even, square, 0x1.27e4db57442fbp-22);
+  odd = __builtin_fma(odd, square, 0x1.71de021a90822p-19);
+  even = __builtin_fma(even, square, 0x1.a01a01a6dcaffp-16);
+  odd = __builtin_fma(odd, square, 0x1.a01a01abef415p-13);
+  even = __builtin_fma(even, square, 0x1.6c16c16c162ccp-10);
+  odd = __builtin_fma(odd, square, 0x1.11111111100cep-7);
+  even = __builtin_fma(even, square, 0x1.5555555555556p-5);
+  odd = __builtin_fma(odd, square, 0x1.5555555555557p-3);
+  even = __builtin_fma(even, square, 0.5);
+  const double q = __builtin_fma(odd, r, even);
+  const uint64_t half = ((uint64_t)bits >> 1) << 52, other = ((uint64_t)bits << 52) - half;
   memcpy(&power, &half, sizeof(power));
   memcpy(&rest, &other, sizeof(rest));
-  return (sum + __builtin_fma(r * r, q, sum_low + r_low)) * power * rest;
+  return (1 + (near + __builtin_fma(square, q, -far))) * power * rest;
 }
 
 static inline __attribute__((always_inline)) double cuplug_tanh(double x) {
