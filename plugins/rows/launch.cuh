@@ -37,17 +37,21 @@ int with_part(bool is_aligned, F f) {
   return f(type<part<W, PACKS, true, IS_SPREAD>>());
 }
 
-/* Returns whether the blocks of a cluster can share rows: compute capability 9.0 or later. */
-inline bool has_clusters(const cuplug::call &call) {
-  int64_t major;
-  return cuplug_device_attribute(call, 75, &major) == CUPLUG_OK && major >= 9;
+template <int> static __global__ void empty_kernel() {}
+
+/* Returns whether the blocks of a cluster can share rows: if the code that this GPU runs was
+ * compiled for 9.0 or later. GPUs also run PTX of earlier architectures. */
+inline bool has_clusters() {
+  cudaFuncAttributes found;
+  return cudaFuncGetAttributes(&found, (const void *)empty_kernel<0>) == cudaSuccess &&
+         found.ptxVersion >= 90;
 }
 
 /* The division of rows of n elements, which depends only on n, the dtype and the kind of GPU: calls
  * f(part's type, division). Registers hold a row or, with MAY_SPREAD, the registers of a cluster a
  * longer one. */
 template <int W, bool MAY_SPREAD = true, typename F>
-int divide_by(const cuplug::call &call, int64_t n, bool is_aligned, F f) {
+int divide_by(int64_t n, bool is_aligned, F f) {
   const auto with = [&](auto packs, int64_t most, int64_t least) {
     return with_part<W, packs>(is_aligned, [&](auto part) {
       return f(part, division{threads_of(n, most, least), 1});
@@ -64,7 +68,7 @@ int divide_by(const cuplug::call &call, int64_t n, bool is_aligned, F f) {
   if (n <= 32 * W) return with(number<1>(), W, 1);
   if (n <= MANY * MOST_THREADS) return with(number<MANY / W>(), MANY, 32);
   if constexpr (MAY_SPREAD)
-    if (n <= MORE * MOST_THREADS * MOST_BLOCKS && has_clusters(call)) {
+    if (n <= MORE * MOST_THREADS * MOST_BLOCKS && has_clusters()) {
       if (n <= MANY * MOST_THREADS * MOST_BLOCKS) return spread(number<MANY / W>(), MANY);
       return spread(number<MORE / W>(), MORE);
     }
@@ -107,7 +111,7 @@ int launch(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op, co
     const auto run = [&](auto part, const division &d) {
       return launch_rows<typename decltype(part)::of>(call, {n_rows, n}, d, op);
     };
-    return divide_by<width, MAY_SPREAD>(call, n, are_aligned(arrays...), run);
+    return divide_by<width, MAY_SPREAD>(n, are_aligned(arrays...), run);
   });
 }
 

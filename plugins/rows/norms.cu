@@ -284,7 +284,7 @@ template <int W, typename Op> int run_again(columns<Op> &c, Op op) {
   const rows::extents e = {c.n_rows, c.n};
   op.of_row = c.call.template workspace<moments>(c.n_rows);
   if (!op.of_row || !c.reserve(n_groups)) return CUPLUG_ERROR_MEMORY;
-  int status = rows::divide_by<W>(c.call, c.n, true, [&](auto part, const rows::division &d) {
+  int status = rows::divide_by<W>(c.n, true, [&](auto part, const rows::division &d) {
     return rows::launch_rows<typename decltype(part)::of>(c.call, e, d, op);
   });
   if (!status)
