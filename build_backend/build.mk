@@ -27,7 +27,7 @@ ALL_LDFLAGS := -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs) $
 KNOWN    = $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch))
 PRESENT  = $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -x '[0-9.]*' | sort -uV))
 NATIVE   = $(filter $(foreach gpu,$(PRESENT),$(or $(filter $(gpu),$(KNOWN)),$(lastword $(KNOWN)))),$(KNOWN))
-ALL      = $(firstword $(KNOWN))-virtual $(filter $(KNOWN),80 90 120)
+ALL      = $(firstword $(KNOWN))-virtual $(filter $(KNOWN),80 90 100 120)
 EARLIER  = $(foreach arch,80 90,$(if $(findstring sm_$(arch),$(file <$(BUILD)/cuda.config)),$(arch)))
 USUAL    = $(filter $(KNOWN),$(if $(filter demo %/test,$(MAKECMDGOALS)),$(EARLIER),80 90))
 CHOSEN  := $(or $(strip $(CUDA_ARCHS)),$(file <$(BUILD)/archs),native)

@@ -33,7 +33,7 @@ VERSION := $(shell sed -n 's/^\#define CUPLUG_VERSION "\(.*\)"/\1/p' include/cup
 RUNTIME := $(PACKAGE)/lib/libcuplug_runtime-$(VERSION).so
 HEADERS := $(wildcard include/cuplug/*.h include/cuplug/*.hpp include/cuplug/*.cuh)
 INTERNAL := $(wildcard include/internal/*.h include/runtime/*.h)
-CMAKE_FILES := $(wildcard core/*.cmake)
+CMAKE_FILES := $(wildcard core/*.cmake core/*.h.in)
 PLUGINS := $(sort $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c))))
 STOCK   := $(PLUGINS:%=$(PACKAGE)/lib/cuplug/lib%.so)
 FIXTURES := $(patsubst plugins/%/fixture.py,$(PACKAGE)/lib/cuplug/lib%.fixture.py,$(wildcard plugins/*/fixture.py))

@@ -33,6 +33,35 @@ function(cuplug_add_plugin name)
     target_compile_definitions(${name} PRIVATE
       "$<$<COMPILE_LANGUAGE:C,CXX>:CUPLUG_ARCHITECTURES=${numbers}>")
   endif()
+  if(has_cuda)
+    _cuplug_add_note(${name} CUDA cu ${sources})
+  elseif(sources MATCHES "\\.(cu|cpp|cc|cxx)(;|$)")
+    _cuplug_add_note(${name} CXX cpp ${sources})
+  else()
+    _cuplug_add_note(${name} C c ${sources})
+  endif()
+endfunction()
+
+# Adds the note of the build (docs/abi.md), with the options for a language and the commit of sources.
+# It is written in each build, since the commit may differ.
+function(_cuplug_add_note name language suffix)
+  set(made "${CMAKE_CURRENT_BINARY_DIR}/cuplug-notes/${name}")
+  set(flags "${CMAKE_${language}_FLAGS}")
+  foreach(config IN LISTS CMAKE_BUILD_TYPE CMAKE_CONFIGURATION_TYPES)
+    string(TOUPPER "${config}" upper)
+    string(APPEND flags " $<$<CONFIG:${config}>:${CMAKE_${language}_FLAGS_${upper}}>")
+  endforeach()
+  set(definitions "$<TARGET_PROPERTY:${name},COMPILE_DEFINITIONS>")
+  string(APPEND flags " $<$<BOOL:${definitions}>:-D$<JOIN:${definitions}, -D>>"
+    " $<JOIN:$<TARGET_PROPERTY:${name},COMPILE_OPTIONS>, >")
+  file(GENERATE OUTPUT "${made}/$<CONFIG>.$<COMPILE_LANGUAGE>" CONTENT "${flags}")
+  add_custom_target(${name}_note BYPRODUCTS "${made}/note.${suffix}" VERBATIM
+    COMMAND ${CMAKE_COMMAND} "-DNOTE=${made}/note.${suffix}" "-DFLAGS=${made}/$<CONFIG>.${language}"
+      "-DFOLDER=${CMAKE_CURRENT_SOURCE_DIR}" "-DSOURCES=${ARGN}"
+      -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/cuplug-note.cmake")
+  add_dependencies(${name} ${name}_note)
+  set_source_files_properties("${made}/note.${suffix}" PROPERTIES GENERATED ON)
+  target_sources(${name} PRIVATE "${made}/note.${suffix}")
 endfunction()
 
 # cuplug_install_plugins(<folder> [STUBS <module>] [TYPED] <plugin>...): install plugins into the

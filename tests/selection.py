@@ -9,7 +9,9 @@ import sys
 import zlib
 from collections import Counter, defaultdict
 
+import numpy as np
 import pytest
+from places import TESTS
 
 LEFT_OUT = pytest.StashKey[Counter]()  # reason -> number of tests
 
@@ -32,6 +34,14 @@ def is_sanitized() -> bool:
     return "libasan" in os.environ.get("LD_PRELOAD", "")
 
 
+@functools.cache
+def need_numpy_2() -> frozenset[str]:
+    """Return the names of tests that compare with NumPy 2, where NumPy is older."""
+    if not np.__version__.startswith("1."):
+        return frozenset()
+    return frozenset((TESTS / "not_with_numpy_1.txt").read_text().splitlines())
+
+
 def _reason(item: pytest.Item) -> str:
     """Return why a test is skipped; "" if it runs."""
     marks = {mark.name: mark for mark in reversed([*item.iter_markers()])}
@@ -41,6 +51,8 @@ def _reason(item: pytest.Item) -> str:
         return "need much memory: set CUPLUG_TEST_LARGE=1"
     if "uninstrumented" in marks and is_sanitized():
         return "are not for sanitizers"
+    if not need_numpy_2().isdisjoint({item.nodeid, item.nodeid.partition("[")[0]}):
+        return "compare with NumPy 2"
     if "slow" in marks and _runs_few(item.config):
         return "are slow: make test-all runs them"
     return ""

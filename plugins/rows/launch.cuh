@@ -37,18 +37,21 @@ int with_part(bool is_aligned, F f) {
   return f(type<part<W, PACKS, true, IS_SPREAD>>());
 }
 
-/* Returns whether the blocks of a cluster can share rows: compute capability 9.0 or later. */
-inline bool has_clusters(const cuplug::call &call) {
-  int64_t major;
-  return cuplug_device_attribute(call, 75, &major) == CUPLUG_OK && major >= 9;
+template <int> static __global__ void empty_kernel() {}
+
+/* Returns whether the blocks of a cluster can share rows: if the code that this GPU runs was
+ * compiled for 9.0 or later. GPUs also run PTX of earlier architectures. */
+inline bool has_clusters() {
+  cudaFuncAttributes found;
+  return cudaFuncGetAttributes(&found, (const void *)empty_kernel<0>) == cudaSuccess &&
+         found.ptxVersion >= 90;
 }
 
 /* The division of rows of n elements, which depends only on n, the dtype, the op's number of kept
  * arrays and the kind of GPU: calls f(part's type, division). Registers hold a row of each kept
  * array: those of a block or, as blocks that wait for others are slower, of a cluster if one does
  * not suffice. */
-template <int W, int KEPT, typename F>
-int divide_by(const cuplug::call &call, int64_t n, bool is_aligned, F f) {
+template <int W, int KEPT, typename F> int divide_by(int64_t n, bool is_aligned, F f) {
   const auto with = [&](auto packs, int64_t most, int64_t least) {
     return with_part<W, packs>(is_aligned, [&](auto part) {
       return f(part, division{threads_of(n, most, least), 1});
@@ -67,7 +70,7 @@ int divide_by(const cuplug::call &call, int64_t n, bool is_aligned, F f) {
   if constexpr (KEPT < 2)
     if (n <= MORE * MOST_THREADS) return with(number<MORE / W>(), MORE, 32);
   if constexpr (KEPT > 0)
-    if (n <= MORE * MOST_THREADS * MOST_BLOCKS && has_clusters(call)) {
+    if (n <= MORE * MOST_THREADS * MOST_BLOCKS && has_clusters()) {
       if constexpr (KEPT > 1)
         if (n <= MANY * MOST_THREADS * MOST_BLOCKS) return spread(number<MANY / W>(), MANY);
       return spread(number<MORE / W>(), MORE);
@@ -109,7 +112,7 @@ int launch(const cuplug::call &call, int64_t n_rows, int64_t n, const Op &op, co
     const auto run = [&](auto part, const division &d) {
       return launch_rows<typename decltype(part)::of>(call, {n_rows, n}, d, op);
     };
-    return divide_by<width, Op::KEPT>(call, n, are_aligned(arrays...), run);
+    return divide_by<width, Op::KEPT>(n, are_aligned(arrays...), run);
   });
 }
 

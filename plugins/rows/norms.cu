@@ -120,12 +120,10 @@ __device__ inline float sum_of_rows(float value) {
 /* Rows that registers hold, each read while the preceding one is processed, and their columns'
  * sums: partial[group, 0 and 1, column], for the rows of a block or a cluster, of grad (x - mean)
  * inverse and of grad. */
-template <typename Op, int W, int PACKS, bool IS_SPREAD>
-__global__ void __launch_bounds__(rows::MOST_THREADS)
-    sums_kernel(const __grid_constant__ rows::extents e, const __grid_constant__ Op op,
-                float *partial) {
+template <typename part, typename Op>
+__device__ void sum_columns_of(const rows::extents &e, const Op &op, float *partial) {
   constexpr bool IS_LAYER = Op::IS_LAYER;
-  using part = rows::part<W, PACKS, true, IS_SPREAD>;
+  constexpr int W = part::W, PACKS = part::PACKS;
   using team = typename part::team;
   float weight[PACKS][W] = {}, bias[PACKS][W] = {};
   int turn = 0;
@@ -162,6 +160,14 @@ __global__ void __launch_bounds__(rows::MOST_THREADS)
       to[j] = sum;
       if constexpr (IS_LAYER) to[e.n + j] = plain;
     }
+}
+
+template <typename Op, int W, int PACKS, bool IS_SPREAD>
+__global__ void __launch_bounds__(rows::MOST_THREADS)
+    sums_kernel(const __grid_constant__ rows::extents e, const __grid_constant__ Op op,
+                float *partial) {
+  using part = rows::part<W, PACKS, true, IS_SPREAD>;
+  if constexpr (part::team::EXISTS) sum_columns_of<part>(e, op, partial);
 }
 
 constexpr int COLUMNS = 32, TOGETHER = 32; /* threads of a block */
@@ -295,10 +301,9 @@ template <int W, typename Op> int run_again(columns<Op> &c, Op op) {
   const rows::extents e = {c.n_rows, c.n};
   op.of_row = c.call.template workspace<moments>(c.n_rows);
   if (!op.of_row || !c.reserve(n_groups)) return CUPLUG_ERROR_MEMORY;
-  int status =
-      rows::divide_by<W, Op::KEPT>(c.call, c.n, true, [&](auto part, const rows::division &d) {
-        return rows::launch_rows<typename decltype(part)::of>(c.call, e, d, op);
-      });
+  int status = rows::divide_by<W, Op::KEPT>(c.n, true, [&](auto part, const rows::division &d) {
+    return rows::launch_rows<typename decltype(part)::of>(c.call, e, d, op);
+  });
   if (!status)
     status = c.call.template launch<columns_kernel<Op, W>>(c.grid(n_groups, W), e, op, c.partial);
   return status ? status : c.add_up();
@@ -312,7 +317,7 @@ template <typename Op> int run_aligned(columns<Op> &c, const Op &op) {
       if (c.n <= 8 * rows::MOST_THREADS) return run_held<W, 8 / W>(c, op);
     if (c.n <= 16 * rows::MOST_THREADS) return run_held<W, 16 / W>(c, op);
     if constexpr (W == 4) /* of 16-bit elements, a second read takes less time than the waiting */
-      if (c.n <= 16 * rows::MOST_THREADS * rows::MOST_BLOCKS && rows::has_clusters(c.call)) {
+      if (c.n <= 16 * rows::MOST_THREADS * rows::MOST_BLOCKS && rows::has_clusters()) {
         int64_t blocks = 2;
         while (blocks * 16 * rows::MOST_THREADS < c.n) blocks *= 2;
         return run_held<W, 16 / W, true>(c, op, blocks);

@@ -56,8 +56,9 @@ template <typename V, typename Op> __device__ V reduce_lanes(V value, int n, Op 
 }
 
 /* The blocks that share a row: one or, with IS_SPREAD, a cluster, whose blocks write to each
- * other's shared memory. */
+ * other's shared memory. Code for GPUs before 9.0 has no clusters. */
 template <bool IS_SPREAD> struct team {
+  static constexpr bool EXISTS = !IS_SPREAD;
   __device__ static int size() { return 1; }
   __device__ static int rank() { return 0; }
   __device__ static void begin() {}
@@ -65,6 +66,7 @@ template <bool IS_SPREAD> struct team {
 };
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
 template <> struct team<true> {
+  static constexpr bool EXISTS = true;
   __device__ static auto all() { return cooperative_groups::this_cluster(); }
   __device__ static int size() { return (int)all().num_blocks(); }
   __device__ static int rank() { return (int)all().block_rank(); }
@@ -277,7 +279,6 @@ private:
   /* The values of all warps of a cluster, which each of its blocks receives in `own`. */
   template <typename V, typename Op>
   __device__ V reduce_blocks(V *own, V value, V identity, Op op) const {
-#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 900
     const int n = n_threads() / 32, lane = threadIdx.x % 32;
     const auto all = team::all();
     if (*turn == 1) team::wait();
@@ -287,7 +288,6 @@ private:
 #pragma unroll
     for (int k = 0; k < MOST_BLOCKS * MOST_WARPS; k += 32)
       if (k + lane < n) value = op(value, own[k + lane]);
-#endif
     return reduce_lanes(value, 32, op);
   }
 
@@ -334,12 +334,14 @@ template <typename Part, typename Op>
 __global__ void __launch_bounds__(MOST_THREADS, Part::PACKS == 8 && Op::KEPT < 2 ? 2 : 0)
     rows_kernel(const __grid_constant__ extents e, const __grid_constant__ Op op) {
   using team = typename Part::team;
-  int turn = 0;
-  team::begin();
-  const int64_t step = (int64_t)gridDim.x / team::size() * blockDim.y;
-  for (int64_t base = (int64_t)blockIdx.x / team::size() * blockDim.y; base < e.n_rows;
-       base += step)
-    op.run(part_of<Part>(e, base, &turn));
+  if constexpr (team::EXISTS) {
+    int turn = 0;
+    team::begin();
+    const int64_t step = (int64_t)gridDim.x / team::size() * blockDim.y;
+    for (int64_t base = (int64_t)blockIdx.x / team::size() * blockDim.y; base < e.n_rows;
+         base += step)
+      op.run(part_of<Part>(e, base, &turn));
+  }
 }
 
 } // namespace rows

@@ -120,6 +120,42 @@ def test_a_plugin_records_its_commit(tmp_path):
     assert f"\ncommit:        {commit}, with modifications\n" in shown
 
 
+def test_cmake_records_the_same(tmp_path):
+    if not shutil.which("cmake") or not shutil.which("git"):
+        pytest.skip("needs cmake and git")
+    (tmp_path / "half.c").write_text(HALF)
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\n"
+        "project(ours LANGUAGES C)\n"
+        "find_package(cuplug REQUIRED)\n"
+        "cuplug_add_plugin(half half.c)\n"
+        "target_compile_definitions(half PRIVATE HOME=${CMAKE_SOURCE_DIR})\n"
+        'target_compile_options(half PRIVATE -g [[-DTEXT="a b"]])\n'
+    )
+    made = tmp_path / "made"
+    settings = [f"-Dcuplug_DIR={cuplug.get_cmake_path()}", "-DCMAKE_BUILD_TYPE=Release"]
+    subprocess.run(["cmake", "-S", tmp_path, "-B", made, *settings], check=True)
+
+    def build():
+        subprocess.run(["cmake", "--build", made], check=True)
+        return recorded("half", made)
+
+    first = build()
+    assert set(first) == {"compiler", "flags"}
+    assert re.match(r"GCC \d+\.\d+|.*[Cc]lang", first["compiler"])
+    words = first["flags"].split()
+    assert words[0] == "-O3"
+    assert {"-DCUPLUG_HOST_ONLY", "-DHOME=...", "-g", '-DTEXT="a'} <= set(words)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "half.c")
+    git(tmp_path, "commit", "-qm", "first")
+    commit = git(tmp_path, "rev-parse", "HEAD")
+    assert build() == first | {"commit": commit, "modified": False}  # without another configuration
+    with open(tmp_path / "half.c", "a") as file:
+        file.write("\n")
+    assert build() == first | {"commit": commit, "modified": True}
+
+
 def test_what_a_folder_of_several_files_records(tmp_path, monkeypatch):
     (tmp_path / "a.cpp").write_text("int a() { return 0; }")
     (tmp_path / "half.c").write_text(HALF)

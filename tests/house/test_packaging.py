@@ -89,6 +89,8 @@ print(gather(np.arange(3.), np.array([2])))
         "lib/cmake/cuplug/cuplug-config.cmake",
         "lib/cmake/cuplug/cuplug-config-version.cmake",
         "lib/cmake/cuplug/cuplug-plugins.cmake",
+        "lib/cmake/cuplug/cuplug-note.cmake",
+        "lib/cmake/cuplug/cuplug-build.h.in",
     ):
         assert (wheel / "cuplug" / file).is_file(), file
 

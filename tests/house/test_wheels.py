@@ -190,6 +190,20 @@ def test_two_builds_give_the_same_bytes(wheel):
 
 
 @pytest.mark.slow
+def test_functions_of_expressions_have_the_same_bits_on_aarch64(tmp_path):
+    pytest.importorskip("ziglang", reason="make wheel-test installs it")
+    if shutil.which("qemu-aarch64") is None:
+        pytest.skip("needs qemu-user")
+    folder = ROOT / "cython" / "cuplug" / "_source" / "expressions" / "templates" / "host"
+    flags = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-Iinclude", f"-I{folder}"]
+    command = [*flags, "tests/fixtures/same_bits.c", "-lm", "-o"]
+    zig = [sys.executable, "-m", "ziglang", "cc", "-target", "aarch64-linux-musl", "-static"]
+    run([*zig, *command, tmp_path / "there"], ROOT)
+    run([os.environ.get("CC", "cc"), "-march=native", *command, tmp_path / "here"], ROOT)
+    assert run(["qemu-aarch64", tmp_path / "there"], ROOT) == run([tmp_path / "here"], ROOT)
+
+
+@pytest.mark.slow
 def test_c_programs_work_on_aarch64(tmp_path):
     pytest.importorskip("ziglang", reason="make wheel-test installs it")
     system = Path("/usr/aarch64-linux-gnu/lib")  # of Debian's libc6-arm64-cross

@@ -375,3 +375,17 @@ for r, interleaved in ((4, False), (4, True), (3, False), (3, True)):
     near(ops.rotary_backward, q, cos, sin, positions, interleaved=interleaved)
 """
     )
+
+
+def test_long_rows_on_a_gpu_that_runs_ptx_of_an_earlier_one(run_plugins):
+    """Such code has no clusters, though the GPU has."""
+    run_plugins("""
+import os
+
+os.environ["EMULATED_ARCHITECTURE"] = "80"
+build_plugin("rows", has_clusters=True)
+for n in (16_512, 65_544):
+    x = random.standard_normal((2, n)).astype("float32")
+    got = ops.softmax(cuplug.asarray(x, device="cuda")).numpy()
+    np.testing.assert_allclose(got, ops.softmax(x), rtol=1e-5)
+""")

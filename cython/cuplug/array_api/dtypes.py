@@ -68,8 +68,9 @@ def integer(what: str, value: Any) -> int:
     if type(value) is int and -(1 << 63) <= value < 1 << 63:
         return value
     try:
-        if type(value) is bool and what.endswith((": axis", ": axes")):
-            raise TypeError("True is no axis: NumPy refuses it, too")
+        is_axis = what.endswith((": axis", ": axes"))
+        if isinstance(value, np.bool_) or (type(value) is bool and is_axis):
+            raise TypeError("NumPy rejects it, too; NumPy 1 only warns of its own bools")
         number = index(value)
     except TypeError:
         raise TypeError(f"{what}: got {value!r:.60}, expected an integer") from None

@@ -22,6 +22,8 @@ import numpy
 _import_array()
 
 
+cdef bint WRAPS = numpy.__version__.startswith("1.")  # Python integers that a dtype cannot hold
+
 cdef enum:
     INLINE_CALL_BYTES = 1 << 15  # an operator takes longer to start
     STRIDED_BYTES = 1 << 24  # and copies single elements; larger outputs bypass the caches
@@ -85,6 +87,8 @@ cdef object host_values(str name, object x, object descr):
             seen = numpy.asarray(x)
             if is_floating(seen.dtype):
                 return whole_numbers(seen, descr)
+            if WRAPS and isinstance(x, (int, list, tuple)):
+                refuse_beyond(seen, descr)
         with numpy.errstate(over="ignore"):
             return numpy.asarray(x, dtype=None if x is None else descr)  # which NumPy takes for NaN
     except (TypeError, ValueError, OverflowError, BufferError, RuntimeError) as error:
@@ -92,6 +96,16 @@ cdef object host_values(str name, object x, object descr):
         wanted = "numbers" if descr is None else f"numbers for {descr}"
         seen = type(x).__name__
         raise kind(f"{name}: got {seen}, expected {wanted}, in equal rows: {error}") from error
+
+
+cdef int refuse_beyond(object x, object descr) except -1:
+    """Raise what NumPy 2 raises for Python integers that a dtype cannot hold."""
+    if x.dtype.kind in "iu" and x.size:
+        limits = numpy.iinfo(descr)
+        for number in (int(x.min()), int(x.max())):
+            if not limits.min <= number <= limits.max:
+                raise OverflowError(f"Python integer {number} out of bounds for {descr}")
+    return 0
 
 
 cdef bint is_floating(object descr):

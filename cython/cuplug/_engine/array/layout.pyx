@@ -115,7 +115,7 @@ cdef inline int kind_of_item(object item) except -1:
 
 
 cdef int kind_of_other(object item) except -1:
-    if isinstance(item, bool):
+    if isinstance(item, (bool, numpy.bool_)):  # with `__index__` in NumPy 1
         return OTHER
     if isinstance(item, (int, numpy.integer)):
         return NUMBER

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from cuplug._engine.discovery.fields import OWN_FIELDS, TAKES_STRIDES, inspect_fields
 
-__all__ = ["BUILD_NOTE", "Row", "Table", "read_build", "read_functions", "read_rows", "read_table"]
+__all__ = ["Row", "Table", "read_build", "read_functions", "read_rows", "read_table"]
 
-BUILD_NOTE = 0x62756332  # the core does not read it
+BUILD_NOTE = 0x62756332  # of cuplug-build.h; the core does not read it
 OPERATOR_NOTE = 0x6F756332  # CUPLUG_NOTE_OPERATOR of <cuplug/plugin.h>
 
 BUILD_KEYS = ("compiler", "flags", "commit")

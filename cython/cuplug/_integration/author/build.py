@@ -8,13 +8,13 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuplug._engine.base import environment, flags
 from cuplug._engine.base.flags import Architecture
 from cuplug._engine.base.public import public
 from cuplug._engine.base.validate import absolute, as_str_tuple
-from cuplug._engine.discovery.table import BUILD_NOTE
 from cuplug._integration.author.fatbin import in_order
 from cuplug._integration.author.sources import (
     CUDA_SUFFIX,
@@ -35,31 +35,6 @@ USUAL_ARCHITECTURES = (80, 90)
 # GCC only: static variables of templates are not shared by all plugins of a process.
 NO_UNIQUE = "-fno-gnu-unique"
 ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
-# Included before a source: the note of the build (docs/abi.md). The line keeps the temporary path
-# out of debug information.
-NOTE = """\
-#line 1 "cuplug-build.h"
-#define CUPLUG__BUILD_NUMBER(x) #x
-#define CUPLUG__BUILD_VERSION(a, b, c) \\
-  CUPLUG__BUILD_NUMBER(a) "." CUPLUG__BUILD_NUMBER(b) "." CUPLUG__BUILD_NUMBER(c)
-#ifdef __CUDACC__
-#define CUPLUG__BUILD_NVCC "nvcc " CUPLUG__BUILD_VERSION( \\
-  __CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__, __CUDACC_VER_BUILD__) " with "
-#else
-#define CUPLUG__BUILD_NVCC ""
-#endif
-#ifdef __clang__
-#define CUPLUG__BUILD_HOST __VERSION__
-#else
-#define CUPLUG__BUILD_HOST "GCC " __VERSION__
-#endif
-#define CUPLUG__BUILD_TEXT "compiler=" CUPLUG__BUILD_NVCC CUPLUG__BUILD_HOST "\\0" "$text"
-static const struct {
-  unsigned owner_bytes, text_bytes, kind;
-  char owner[8], text[(sizeof(CUPLUG__BUILD_TEXT) + 3) / 4 * 4];
-} cuplug__build_note __attribute__((section(".note.cuplug"), used, aligned(4))) = {
-    8, sizeof(CUPLUG__BUILD_TEXT), $kind, "cuplug", CUPLUG__BUILD_TEXT};
-"""
 PATH = re.compile(r"(?<![^=,:])(-[ILB]|-isystem|-iquote|-idirafter)?(?!\$ORIGIN)[^=,:]*/[^=,:]*")
 
 
@@ -225,10 +200,10 @@ def _write_note(library: str, source: Source, words: list[str]) -> str:
     listed = " ".join(PATH.sub(r"\1...", word) for word in words if word != own)
     facts = [f"flags={' '.join(listed.split())}", *_commit_of(source)]
     text = "".join(f"\\{byte:03o}" for byte in "\0".join(facts).encode())
-    path = f"{library}.h"
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(NOTE.replace("$kind", hex(BUILD_NOTE)).replace("$text", text))
-    return path
+    note = Path(flags.get_cmake_path(), "cuplug-build.h.in").read_text(encoding="utf-8")
+    path = Path(f"{library}.h")
+    path.write_text(note.replace("@facts@", text), encoding="utf-8")
+    return str(path)
 
 
 def _commit_of(source: Source) -> list[str]:

@@ -14,7 +14,7 @@
  * erf(x) is x + x P(x^2) below 1, else 1 - 2^Q(|x|), by minimax polynomials from Lawson's
  * algorithm: of erf(x) / x - 1, of the logarithm of 1 - erf(x), and of (2^r - 1) / r. The error is
  * at most 1.3 units in the last place. */
-#ifdef __FMA__
+#if defined(__FMA__) || defined(__aarch64__)
 /* The smallest number whose last bit has the value 1. Adding it rounds, and leaves an integer in
  * the low bits. */
 #define CUPLUG_ONES 0x1.8p52

@@ -41,6 +41,19 @@ static inline void cuplug_float16_store_16(uint16_t *to, const float *from) {
     memcpy(to + 8 * k, &y, sizeof(y));
   }
 }
+#elif defined(__aarch64__)
+static inline void cuplug_float16_load_16(float *to, const uint16_t *from) {
+  __fp16 x[16];
+  memcpy(x, from, sizeof(x));
+  CUPLUG_SIMD_ONCE
+  for (int k = 0; k < 16; k++) to[k] = x[k];
+}
+static inline void cuplug_float16_store_16(uint16_t *to, const float *from) {
+  __fp16 x[16];
+  CUPLUG_SIMD_ONCE
+  for (int k = 0; k < 16; k++) x[k] = (__fp16)from[k];
+  memcpy(to, x, sizeof(x));
+}
 #else
 static inline void cuplug_float16_load_16(float *to, const uint16_t *from) {
   CUPLUG_SIMD_ONCE

@@ -1,0 +1,30 @@
+# Run in each build of a plugin: writes NOTE, the source with the note of the build, where it differs.
+# FLAGS is a file; SOURCES are those of the plugin in FOLDER.
+file(READ "${FLAGS}" facts)
+string(REGEX REPLACE "[ ;\n]+" " " facts " ${facts}")
+set(options "-[ILB]|-isystem|-iquote|-idirafter")
+string(REGEX REPLACE "([ =,:](${options})?)[^ =,:]*/[^ =,:]*" "\\1..." facts "${facts}")
+string(STRIP "${facts}" facts)
+string(REPLACE "\\" "\\\\" facts "flags=${facts}")
+string(REPLACE "\"" "\\\"" facts "${facts}")
+
+function(ask_git result)
+  execute_process(COMMAND git --no-optional-locks -c core.fsmonitor=false -C "${FOLDER}" ${ARGN}
+    OUTPUT_VARIABLE said RESULT_VARIABLE failed ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(failed)
+    set(said "")
+  endif()
+  set(${result} "${said}" PARENT_SCOPE)
+endfunction()
+
+ask_git(commit rev-parse HEAD)
+ask_git(tracked ls-files -- ${SOURCES})
+if(commit AND tracked)
+  string(APPEND facts "\\000commit=${commit}")
+  ask_git(changes status --porcelain --untracked-files=no)
+  ask_git(new ls-files --others -- ${SOURCES})
+  if(changes OR new)
+    string(APPEND facts "\\000modified")
+  endif()
+endif()
+configure_file("${CMAKE_CURRENT_LIST_DIR}/cuplug-build.h.in" "${NOTE}" @ONLY)
