@@ -12,7 +12,7 @@
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
-#include "entry/elements.h"
+#include "entry/blocks.h"
 #include "entry/entry.h"
 #include "entry/handle.h"
 #include "entry/prepare.h"
