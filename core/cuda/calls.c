@@ -112,12 +112,23 @@ void cuplug__calls_again(const void *stream) {
 
 /* ---- Groups, under the lock ------------------------------------------------------------------ */
 
-uint64_t cuplug__calls_moment(void) { return atomic_load(&moments); }
-
-void cuplug__calls_note_idle(int32_t device, uint64_t moment) {
+/* All work of the device that was begun before `moment` is done. */
+static void note_idle(int32_t device, uint64_t moment) {
   pthread_mutex_lock(&cuplug__calls_lock);
   if (moment > idle[device]) idle[device] = moment;
   pthread_mutex_unlock(&cuplug__calls_lock);
+}
+
+int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error) {
+  CUPLUG__ENTER_OR_RETURN(device, error);
+  const uint64_t moment = atomic_load(&moments);
+  int status = whole_device ? cuplug__cuda_check(error, cuplug__driver.cuCtxSynchronize(),
+                                                 "waiting for the device")
+                            : cuplug__stream_synchronize(CUPLUG__STREAM(stream), error);
+  if (status) return status;
+  if (!whole_device) return cuplug__calls_check(error);
+  note_idle(device, moment);
+  return cuplug__calls_check_all(error);
 }
 
 static int is_done(const cuplug__group *g) {

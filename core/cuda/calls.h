@@ -23,11 +23,6 @@ int cuplug__calls_check(cuplug_error *error);
 /* The same for the calls of all threads. */
 int cuplug__calls_check_all(cuplug_error *error);
 
-/* All work of a device that was begun before `moment` is done: what cuplug__calls_moment returned.
- */
-uint64_t cuplug__calls_moment(void);
-void cuplug__calls_note_idle(int32_t device, uint64_t moment);
-
 /* Called after a capture on `stream` by cuplug_begin_capture, and before each launch of that graph:
  * drops the faults of the launch before. cuplug does not see the launches of other graphs, and
  * raises each of their faults once. */

@@ -28,16 +28,9 @@ static cuplug__identity identity_from(const struct stat *s) {
       .device = s->st_dev, .inode = s->st_ino, .bytes = s->st_size, .modified = s->st_mtim};
 }
 
-int cuplug__identity_of(const char *path, cuplug__identity *identity) {
+int cuplug__identity_of(int fd, const char *path, cuplug__identity *identity) {
   struct stat status;
-  if (stat(path, &status)) return 0;
-  *identity = identity_from(&status);
-  return 1;
-}
-
-int cuplug__identity_of_open(int fd, cuplug__identity *identity) {
-  struct stat status;
-  if (fstat(fd, &status)) return 0;
+  if (fstatat(fd, path, &status, *path ? 0 : AT_EMPTY_PATH)) return 0;
   *identity = identity_from(&status);
   return 1;
 }
@@ -81,12 +74,8 @@ static int open_path(int directory, const char *path, const cuplug__trust *trust
   const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   *fd = directory == AT_FDCWD ? -1 : openat(directory, name, flags | O_NOFOLLOW);
-  if (*fd < 0 && directory != AT_FDCWD && errno == ELOOP && kept) {
-    *fd = cuplug__owner_open_link(&trust->rules, directory, path, flags, kept);
-    errno = ELOOP;
-  }
   if (*fd < 0 && (directory == AT_FDCWD || errno == ELOOP))
-    *fd = cuplug__owner_open(&trust->rules, path, flags, error);
+    *fd = cuplug__owner_open(&trust->rules, path, flags, kept, error);
   if (*fd >= 0) return CUPLUG_OK;
   return *fd == CUPLUG__REFUSED ? CUPLUG_ERROR_PLUGIN : fail_to_open(path, errno, error);
 }
@@ -143,10 +132,9 @@ static int check_path(const char *path, int is_code, cuplug_error *error) {
   cuplug__identity identity;
   cuplug__clear(error);
   int fd = -1, status = cuplug__trust_start(&trust, error);
-  if (!status && is_code)
-    status = cuplug__open_file(path, &trust, &fd, &identity, error);
-  else if (!status)
-    status = open_path(AT_FDCWD, path, &trust, NULL, &fd, error);
+  if (!status)
+    status = is_code ? cuplug__open_file(path, &trust, &fd, &identity, error)
+                     : open_path(AT_FDCWD, path, &trust, NULL, &fd, error);
   if (!status)
     status = is_code ? cuplug__check_listed(fd, &trust, error)
                      : cuplug__owner_check(&trust.rules, fd, NULL, path, error);

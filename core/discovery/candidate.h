@@ -20,9 +20,9 @@ typedef struct cuplug__identity {
 int cuplug__identity_equal(const cuplug__identity *a, const cuplug__identity *b);
 /* From device and inode only: the same for all versions that were written in place. */
 uint64_t cuplug__identity_hash(const cuplug__identity *identity);
-/* The identity of the file at a path. 0 if no file exists. */
-int cuplug__identity_of(const char *path, cuplug__identity *identity);
-int cuplug__identity_of_open(int fd, cuplug__identity *identity);
+/* The identity of the file at a path, with AT_FDCWD, or of an open file, with "". 0: none exists.
+ */
+int cuplug__identity_of(int fd, const char *path, cuplug__identity *identity);
 
 typedef struct cuplug__candidate {
   int fd; /* -1: it was not opened */
@@ -31,7 +31,7 @@ typedef struct cuplug__candidate {
 } cuplug__candidate;
 
 /* Opens and reads the file at `path`, relative to an open directory, or any path with AT_FDCWD.
- * `kept`: links that were resolved before; may be NULL. ERROR_NOT_FOUND: no such file exists;
+ * `kept`: the folder of an earlier link; may be NULL. ERROR_NOT_FOUND: no such file exists;
  * ERROR_PLUGIN: the reason for its rejection. Messages do not name the file. The caller ends it,
  * also after an error. */
 int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,

@@ -65,8 +65,8 @@ static int check_place(const cuplug__search *search, cuplug__search_directory *p
   if (*path != '/')
     return refuse(place, CUPLUG_STATE_REJECTED, "got a relative path, expected an absolute one",
                   error);
-  int fd =
-      cuplug__owner_open(&search->trust.rules, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &reason);
+  int fd = cuplug__owner_open(&search->trust.rules, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, NULL,
+                              &reason);
   if (fd < 0 && fd != CUPLUG__REFUSED) return refuse_unopened(place, errno, error);
   if (fd >= 0 && !cuplug__owner_check(&search->trust.rules, fd, NULL, path, &reason))
     return take_opened(search, place, fd, error);

@@ -134,46 +134,43 @@ int cuplug__owner_check(const cuplug__rules *rules, int fd, const struct stat *s
   return status ? check_status(rules, fd, status, 0, error) : check(rules, fd, 0, error);
 }
 
-/* Opens the real path step by step. Links are no longer followed: one that has replaced a directory
- * meanwhile is an error. */
-static int walk(const cuplug__rules *rules, char *real, int flags, cuplug_error *error) {
-  int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), status = CUPLUG_OK;
-  char *name = real + 1;
-  while (fd >= 0 && *name && !status) {
+/* Opens the real path of a file or directory step by step. Links are no longer followed: one that
+ * has replaced a directory meanwhile is an error. Most links lead to the same folder, which is
+ * checked once if it can be kept. */
+static int walk(const cuplug__rules *rules, char *real, int flags, cuplug__folder *kept,
+                cuplug_error *error) {
+  int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  for (char *name = real + 1; fd >= 0 && *name;) {
     char *end = strchrnul(name, '/');
     const char after = *end;
-    if ((status = check(rules, fd, 1, error))) {
+    if (check(rules, fd, 1, error)) {
       name[-(name > real + 1)] = 0;
       cuplug__prefix(error, "%s, on the way to it: ", real);
-      break;
+      close(fd);
+      return CUPLUG__REFUSED;
     }
     *end = 0;
     const int next = openat(fd, name, (after ? O_PATH : flags) | O_NOFOLLOW | O_CLOEXEC);
     const int code = errno;
-    close(fd);
+    if (after || !kept || !(kept->path = strndup(real, (size_t)(name - real))))
+      close(fd);
+    else
+      kept->fd = fd;
     errno = code;
     fd = next;
     *end = after;
     name = end + (after != 0);
   }
-  if (!status) return fd;
-  close(fd);
-  return CUPLUG__REFUSED;
-}
-
-int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
-                       cuplug_error *error) {
-  if (rules->allow_unsafe) return open(path, flags | O_CLOEXEC);
-  char *real = realpath(path, NULL);
-  if (!real) return -1;
-  int fd = cuplug__is_stock(real) ? open(real, flags | O_CLOEXEC) : walk(rules, real, flags, error);
-  const int code = errno;
-  free(real);
-  errno = code;
   return fd;
 }
 
-/* ---- Links ----------------------------------------------------------------------------------- */
+/* 1 if the real path is of a file in the folder that is kept; forgets another one. */
+static int is_in(cuplug__folder *kept, const char *real) {
+  const size_t n = (size_t)(strrchr(real, '/') + 1 - real);
+  if (kept->path && !strncmp(kept->path, real, n) && !kept->path[n]) return 1;
+  cuplug__folder_end(kept);
+  return 0;
+}
 
 void cuplug__folder_end(cuplug__folder *kept) {
   if (kept->path) close(kept->fd);
@@ -181,43 +178,19 @@ void cuplug__folder_end(cuplug__folder *kept) {
   kept->path = NULL;
 }
 
-/* For a folder of n bytes; 1 if it is the cached one, now or before. */
-static int keep_folder(const cuplug__rules *rules, const char *path, size_t n,
-                       cuplug__folder *kept) {
-  cuplug_error reason;
-  if (kept->path && !strncmp(kept->path, path, n) && !kept->path[n]) return 1;
-  cuplug__folder_end(kept);
-  kept->path = strndup(path, n);
-  if (!kept->path) return 0;
-  kept->fd = cuplug__owner_open(rules, kept->path, O_PATH | O_DIRECTORY, &reason);
-  if (kept->fd >= 0 && !check(rules, kept->fd, 1, &reason)) return 1;
-  if (kept->fd >= 0) close(kept->fd);
-  free(kept->path);
-  kept->path = NULL;
-  return 0;
-}
-
-/* Reads the target of the link at `path`; a relative one begins with the link's own folder. */
-static int read_link(int directory, const char *path, char *target, size_t room) {
-  const char *name = strrchr(path, '/') + 1;
-  const size_t above = (size_t)(name - path);
-  ssize_t n = above < room ? readlinkat(directory, name, target, room) : -1;
-  if (n <= 0 || (size_t)n + above >= room) return 0;
-  const size_t before = *target == '/' ? 0 : above;
-  memmove(target + before, target, (size_t)n);
-  memcpy(target, path, before);
-  target[before + (size_t)n] = 0;
-  return 1;
-}
-
-int cuplug__owner_open_link(const cuplug__rules *rules, int directory, const char *path, int flags,
-                            cuplug__folder *kept) {
-  char target[2048];
-  if (rules->allow_unsafe || !read_link(directory, path, target, sizeof target)) return -1;
-  const char *name = strrchr(target, '/') + 1;
-  if (name == target + 1 || !keep_folder(rules, target, (size_t)(name - 1 - target), kept))
-    return -1;
-  return openat(kept->fd, name, flags | O_NOFOLLOW | O_CLOEXEC);
+int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
+                       cuplug__folder *kept, cuplug_error *error) {
+  if (rules->allow_unsafe) return open(path, flags | O_CLOEXEC);
+  char *real = realpath(path, NULL);
+  if (!real) return -1;
+  const int fd = cuplug__is_stock(real) ? open(real, flags | O_CLOEXEC)
+                 : kept && is_in(kept, real)
+                     ? openat(kept->fd, strrchr(real, '/') + 1, flags | O_NOFOLLOW | O_CLOEXEC)
+                     : walk(rules, real, flags, kept, error);
+  const int code = errno;
+  free(real);
+  errno = code;
+  return fd;
 }
 
 /* ---- Settings, and the allow-list ------------------------------------------------------------ */
@@ -283,7 +256,7 @@ static int read_list(cuplug__trust *trust, int fd, cuplug_error *error) {
 
 static int open_list(cuplug__trust *trust, const char *path, cuplug_error *error) {
   if (*path != '/') return cuplug__reject(error, "relative path");
-  int fd = cuplug__owner_open(&trust->rules, path, O_RDONLY | O_NONBLOCK, error);
+  int fd = cuplug__owner_open(&trust->rules, path, O_RDONLY | O_NONBLOCK, NULL, error);
   if (fd == CUPLUG__REFUSED) return CUPLUG_ERROR_PLUGIN;
   if (fd < 0 && errno == ENOMEM) return cuplug__no_memory(error, "reading the allow-list");
   if (fd < 0) return cuplug__reject(error, "cannot be opened: %s", strerror(errno));

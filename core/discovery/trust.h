@@ -31,24 +31,19 @@ int cuplug__is_stock(const char *path);
 int cuplug__owner_check(const cuplug__rules *rules, int fd, const struct stat *status,
                         const char *path, cuplug_error *error);
 
-/* Opens a path if each directory above it passes that check or is sticky, since others cannot
- * replace the contents of a sticky directory. The caller still checks the opened file. -1: errno
- * has the reason; CUPLUG__REFUSED: the reason is in `error`. */
-int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
-                       cuplug_error *error);
-
-/* A folder that a link led to, checked and kept open, as most other links lead to it. All zero
- * initially. */
+/* The folder that a link led to, checked and kept open. All zero initially. */
 typedef struct cuplug__folder {
-  char *path; /* as links have it; NULL: none */
+  char *path; /* the real one, with a final "/"; NULL: none */
   int fd;
 } cuplug__folder;
-
-/* Opens the target of a link in an open directory, at `path`, by the same rules. -1 without a
- * reason: the caller uses owner_open. */
-int cuplug__owner_open_link(const cuplug__rules *rules, int directory, const char *path, int flags,
-                            cuplug__folder *kept);
 void cuplug__folder_end(cuplug__folder *kept);
+
+/* Opens a path if each directory above it passes that check or is sticky, since others cannot
+ * replace the contents of a sticky directory. The caller still checks the opened file. `kept`: of
+ * the call before; may be NULL. -1: errno has the reason; CUPLUG__REFUSED: the reason is in
+ * `error`. */
+int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
+                       cuplug__folder *kept, cuplug_error *error);
 
 /* ---- Settings, and the allow-list ------------------------------------------------------------ */
 

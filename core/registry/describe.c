@@ -25,7 +25,7 @@ static int digest_plugin(const cuplug__plugin *plugin, uint8_t digest[32], cuplu
   cuplug__identity after;
   const int fd = open(plugin->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   int status = fd < 0 ? CUPLUG_OK : cuplug__digest_file(fd, plugin->identity.bytes, digest, error);
-  const int is_same = fd >= 0 && cuplug__identity_of_open(fd, &after) &&
+  const int is_same = fd >= 0 && cuplug__identity_of(fd, "", &after) &&
                       cuplug__identity_equal(&after, &plugin->identity);
   if (fd >= 0) close(fd);
   if (is_same) return status;

@@ -151,7 +151,7 @@ static int find_source(cuplug__plugin *plugin, cuplug__source *source, cuplug_er
   status = open_unchanged(plugin, &trust, &fd, error);
   if (!status) status = choose_source(plugin, &trust, fd, source, error);
   if (!status &&
-      !(cuplug__identity_of_open(fd, &after) && cuplug__identity_equal(&after, &plugin->identity)))
+      !(cuplug__identity_of(fd, "", &after) && cuplug__identity_equal(&after, &plugin->identity)))
     status = fail_replaced(plugin, error);
   if (!status)
     status =

@@ -4,6 +4,7 @@
 #include "base/dtype.h"
 #include "base/status.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,8 +90,7 @@ enum {
 
 struct cuplug__overload_sets {
   uint32_t n_words, n_parameters; /* of the row with most of them */
-  /* [parameter][code][word], then [number of arguments][word]: for the omitted rest */
-  uint64_t words[];
+  uint64_t words[];               /* [parameter][code][word] */
 };
 
 static size_t place_of(const cuplug__overload_sets *sets, uint32_t parameter, uint32_t code) {
@@ -134,6 +134,10 @@ static void add_numbers(cuplug__overload_sets *sets, uint32_t i, uint64_t dtypes
 
 static void add_parameter(cuplug__overload_sets *sets, uint32_t i, const cuplug_signature *s,
                           uint32_t row) {
+  if (i >= (uint32_t)s->n_parameters) {
+    add_kind(sets, i, CUPLUG_ARGUMENT_ABSENT, row);
+    return;
+  }
   const cuplug_parameter *x = &s->parameters[i];
   const uint64_t dtypes = x->type_variable < 0 ? 0 : s->variables[x->type_variable].dtypes;
   if (x->has_default) add_kind(sets, i, CUPLUG_ARGUMENT_ABSENT, row);
@@ -162,21 +166,6 @@ static void add_parameter(cuplug__overload_sets *sets, uint32_t i, const cuplug_
   }
 }
 
-static void add_row(cuplug__overload_sets *sets, const cuplug_signature *s, uint32_t row) {
-  uint32_t needed = 0;
-  for (uint32_t i = 0; i < sets->n_parameters; i++) {
-    if (i >= (uint32_t)s->n_parameters) {
-      add_kind(sets, i, CUPLUG_ARGUMENT_ABSENT, row);
-      continue;
-    }
-    add_parameter(sets, i, s, row);
-    if (!s->parameters[i].has_default) needed = i + 1;
-  }
-  for (uint32_t n = needed; n <= sets->n_parameters; n++)
-    sets->words[place_of(sets, sets->n_parameters, 0) + (size_t)n * sets->n_words + row / 64] |=
-        1ull << row % 64;
-}
-
 int cuplug__overloads_make(cuplug_operator *op, cuplug_error *error) {
   uint32_t n_parameters = 0;
   if (op->n_overloads < 2) return CUPLUG_OK;
@@ -184,12 +173,14 @@ int cuplug__overloads_make(cuplug_operator *op, cuplug_error *error) {
     if ((uint32_t)op->overloads[k].signature->n_parameters > n_parameters)
       n_parameters = (uint32_t)op->overloads[k].signature->n_parameters;
   const uint32_t n_words = (op->n_overloads + 63) / 64;
-  const size_t n = ((size_t)n_parameters * N_CODES + n_parameters + 1) * n_words;
+  const size_t n = (size_t)n_parameters * N_CODES * n_words;
   op->rows = calloc(1, sizeof *op->rows + n * sizeof *op->rows->words);
   if (!op->rows) return cuplug__no_memory(error, "registering an operator");
   op->rows->n_words = n_words;
   op->rows->n_parameters = n_parameters;
-  for (uint32_t k = 0; k < op->n_overloads; k++) add_row(op->rows, op->overloads[k].signature, k);
+  for (uint32_t k = 0; k < op->n_overloads; k++)
+    for (uint32_t i = 0; i < n_parameters; i++)
+      add_parameter(op->rows, i, op->overloads[k].signature, k);
   return CUPLUG_OK;
 }
 
@@ -200,22 +191,24 @@ static uint32_t rank_of(const cuplug_argument *a) {
   return N_KINDS + (ndim < 0 || ndim > MAX_RANK ? MAX_RANK : (uint32_t)ndim);
 }
 
-/* The sets that an overload must be in, by their first words. Returns their number. */
-static uint32_t choose_sets(const cuplug__overload_sets *sets, const cuplug_argument *args,
-                            uint32_t n_args, const uint64_t *chosen[]) {
+/* The sets that an overload must be in, by their first words. Returns their number; -1: none is in
+ * all of them. */
+static int32_t choose_sets(const cuplug__overload_sets *sets, const cuplug_argument *args,
+                           uint32_t n_args, const uint64_t *chosen[]) {
   const uint64_t *words = sets->words;
-  uint32_t n = 0;
-  chosen[n++] = words + place_of(sets, sets->n_parameters, 0) + (size_t)n_args * sets->n_words;
+  int32_t n = 0;
+  for (uint32_t i = n_args; i < sets->n_parameters; i++)
+    chosen[n++] = words + place_of(sets, i, CUPLUG__N_DTYPES + CUPLUG_ARGUMENT_ABSENT);
   for (uint32_t i = 0; i < n_args; i++) {
     const cuplug_argument *a = &args[i];
     uint32_t code = CUPLUG__N_DTYPES + a->kind;
     if (a->kind == CUPLUG_ARGUMENT_ARRAY) {
       const uint64_t bit = cuplug__dtype_bit(cuplug_type(&a->tensor));
-      if (!bit) return 0;
+      if (!bit) return -1;
       code = (uint32_t)__builtin_ctzll(bit);
       chosen[n++] = words + place_of(sets, i, rank_of(a));
     } else if (a->kind > CUPLUG_ARGUMENT_DTYPE) {
-      return 0;
+      return -1;
     }
     chosen[n++] = words + place_of(sets, i, code);
   }
@@ -225,13 +218,13 @@ static uint32_t choose_sets(const cuplug__overload_sets *sets, const cuplug_argu
 uint32_t cuplug__overloads_next(const cuplug_operator *op, const cuplug_argument *args,
                                 uint32_t n_args, uint32_t from) {
   const cuplug__overload_sets *sets = op->rows;
-  const uint64_t *chosen[2 * CUPLUG_MAX_ARGUMENTS + 1];
+  const uint64_t *chosen[2 * CUPLUG_MAX_ARGUMENTS];
   if (n_args > sets->n_parameters) return op->n_overloads;
-  const uint32_t n = choose_sets(sets, args, n_args, chosen);
+  const int32_t n = choose_sets(sets, args, n_args, chosen);
   uint64_t mask = ~0ull << from % 64;
-  for (uint32_t w = from / 64; n && w < sets->n_words; w++, mask = ~0ull) {
+  for (uint32_t w = from / 64; n >= 0 && w < sets->n_words; w++, mask = ~0ull) {
     uint64_t rows = mask;
-    for (uint32_t k = 0; k < n && rows; k++) rows &= chosen[k][w];
+    for (int32_t k = 0; k < n && rows; k++) rows &= chosen[k][w];
     if (rows) return w * 64 + (uint32_t)__builtin_ctzll(rows);
   }
   return op->n_overloads;
@@ -370,6 +363,6 @@ int cuplug__plugin_make(cuplug__candidate *candidate, const char *path, cuplug__
 
 int cuplug__plugin_is_current(const cuplug__plugin *plugin) {
   cuplug__identity now;
-  return plugin->library || (cuplug__identity_of(plugin->path, &now) &&
+  return plugin->library || (cuplug__identity_of(AT_FDCWD, plugin->path, &now) &&
                              cuplug__identity_equal(&now, &plugin->identity));
 }
