@@ -196,40 +196,29 @@ int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
 /* ---- Settings, and the allow-list ------------------------------------------------------------ */
 
 #define MAX_LIST_BYTES (16 << 20)
+#define DIGITS (2 * CUPLUG__DIGEST_BYTES)
 
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-/* Reads 64 hexadecimal digits that end a line or come before a space. */
-static int parse_digest(const char *line, uint8_t digest[CUPLUG__DIGEST_BYTES]) {
+/* 64 hexadecimal digits that end a line or come before a space; NULL: none. */
+static const char *digest_in(const char *line) {
   line += *line == '\\'; /* sha256sum marks escaped file names so */
-  for (int k = 0; k < CUPLUG__DIGEST_BYTES; k++, line += 2) {
-    int high = hex_digit(line[0]);
-    int low = high < 0 ? -1 : hex_digit(line[1]);
-    if (low < 0) return 0;
-    digest[k] = (uint8_t)(high << 4 | low);
-  }
-  return !*line || *line == ' ' || *line == '\t';
+  const int is_digest = strspn(line, "0123456789abcdefABCDEF") == DIGITS;
+  return is_digest && strchr(" \t", line[DIGITS]) ? line : NULL;
 }
 
-/* Reads the digests from the list's text, which is split into lines. */
-static int parse_list(cuplug__trust *trust, char *text, cuplug_error *error) {
-  size_t n_lines = 1;
-  for (const char *c = text; *c; c++) n_lines += *c == '\n';
+/* Finds the digests in the list's text, which is split into lines. */
+static int parse_list(cuplug__trust *trust, cuplug_error *error) {
+  size_t n_lines = 1, number = 1;
+  for (const char *c = trust->list; *c; c++) n_lines += *c == '\n';
   trust->digests = malloc(n_lines * sizeof(*trust->digests));
   if (!trust->digests) return cuplug__no_memory(error, "reading the allow-list");
-  for (size_t number = 1; text; number++) {
+  for (char *text = trust->list; text; number++) {
     char *line = text;
     text = strchr(line, '\n');
     if (text) *text++ = 0;
     line[strcspn(line, "\r")] = 0;
     line += strspn(line, " \t");
     if (!*line || *line == '#') continue;
-    if (!parse_digest(line, trust->digests[trust->n_digests]))
+    if (!(trust->digests[trust->n_digests] = digest_in(line)))
       return cuplug__reject(
           error, "line %zu: got no SHA-256 digest, expected 64 hexadecimal digits", number);
     trust->n_digests++;
@@ -243,15 +232,12 @@ static int read_list(cuplug__trust *trust, int fd, cuplug_error *error) {
     return cuplug__reject(
         error, "got a larger or special file, expected a regular file of at most 16 MiB");
   size_t room = (size_t)status.st_size, n = 0;
-  char *text = malloc(room + 1);
+  char *text = trust->list = malloc(room + 1);
   if (!text) return cuplug__no_memory(error, "reading the allow-list");
   for (ssize_t step = 1; step > 0 && n<room; n += step> 0 ? (size_t)step : 0)
     step = read(fd, text + n, room - n);
   text[n] = 0;
-  int result = n == room ? parse_list(trust, text, error)
-                         : cuplug__reject(error, "cannot be read to its end");
-  free(text);
-  return result;
+  return n == room ? parse_list(trust, error) : cuplug__reject(error, "cannot be read to its end");
 }
 
 static int open_list(cuplug__trust *trust, const char *path, cuplug_error *error) {
@@ -278,20 +264,26 @@ int cuplug__trust_start(cuplug__trust *trust, cuplug_error *error) {
   trust_owners(&trust->rules, secure_getenv("CUPLUG_TRUSTED_OWNERS"));
   trust->in_place = is_set("CUPLUG_LOAD_IN_PLACE");
   trust->has_list = list && *list;
+  trust->list = NULL;
   trust->digests = NULL;
   trust->n_digests = 0;
   cuplug__clear(&trust->fault);
   if (!trust->has_list) return CUPLUG_OK;
   int status = open_list(trust, list, &trust->fault);
   if (!status) return CUPLUG_OK;
-  if (status == CUPLUG_ERROR_MEMORY) return cuplug__no_memory(error, "reading the allow-list");
+  if (status == CUPLUG_ERROR_MEMORY) {
+    cuplug__trust_end(trust);
+    return cuplug__no_memory(error, "reading the allow-list");
+  }
   cuplug__prefix(&trust->fault,
                  "not accepted, because CUPLUG_ALLOW_LIST cannot be used: %s: ", list);
   return CUPLUG_OK;
 }
 
 void cuplug__trust_end(cuplug__trust *trust) {
+  free(trust->list);
   free(trust->digests);
+  trust->list = NULL;
   trust->digests = NULL;
 }
 
@@ -325,10 +317,10 @@ int cuplug__trust_check_digest(const cuplug__trust *trust, int fd, cuplug_error 
   uint8_t digest[CUPLUG__DIGEST_BYTES];
   int status = digest_bounded(fd, digest, error);
   if (status) return status;
-  for (size_t k = 0; k < trust->n_digests; k++)
-    if (!memcmp(trust->digests[k], digest, sizeof(digest))) return CUPLUG_OK;
-  char text[2 * CUPLUG__DIGEST_BYTES + 1];
+  char text[DIGITS + 1];
   for (size_t k = 0; k < CUPLUG__DIGEST_BYTES; k++) sprintf(text + 2 * k, "%02x", digest[k]);
+  for (size_t k = 0; k < trust->n_digests; k++)
+    if (!strncasecmp(trust->digests[k], text, DIGITS)) return CUPLUG_OK;
   return cuplug__reject(error, "not on the allow-list of CUPLUG_ALLOW_LIST: its SHA-256 is %s",
                         text);
 }

@@ -51,10 +51,11 @@ int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
 
 /* The user's settings, read once for each operation. */
 typedef struct cuplug__trust {
-  cuplug__rules rules;    /* of who may write */
-  int in_place;           /* CUPLUG_LOAD_IN_PLACE=1: code is loaded from the files themselves */
-  int has_list;           /* CUPLUG_ALLOW_LIST is set: only files on it are accepted */
-  uint8_t (*digests)[32]; /* owned */
+  cuplug__rules rules;  /* of who may write */
+  int in_place;         /* CUPLUG_LOAD_IN_PLACE=1: code is loaded from the files themselves */
+  int has_list;         /* CUPLUG_ALLOW_LIST is set: only files on it are accepted */
+  char *list;           /* its text; owned */
+  const char **digests; /* in it; owned */
   size_t n_digests;
   cuplug_error fault; /* the error of the list; no file is then accepted */
 } cuplug__trust;
