@@ -13,8 +13,8 @@
 
 /* Sets the fault record of a call on `stream`, and its origin: the number that identifies its
  * outputs. `origins` are the origins of its inputs; 0 means unknown. Takes the lock once every 63
- * calls. `names` must live as long as the process. The caller has entered the device. */
-int cuplug__calls_begin(const cuplug__names *names, int32_t device, void *stream,
+ * calls. `overload` must live as long as the process. The caller has entered the device. */
+int cuplug__calls_begin(const cuplug__callable *overload, int32_t device, void *stream,
                         const uint64_t *origins, uint32_t n_origins, cuplug_fault **fault,
                         uint64_t *origin, cuplug_error *error);
 

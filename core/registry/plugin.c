@@ -26,19 +26,14 @@ static void read_tensors(cuplug__callable *o) {
     const cuplug_parameter *x = &s->parameters[i];
     if (i < s->n_parameters && x->kind > CUPLUG_PARAMETER_INOUT) {
       o->scalars[o->n_scalars++] = (uint8_t)i;
-      if (x->kind == CUPLUG_PARAMETER_ARRAYS) o->names.list = x->name, o->names.n_lists++;
       continue;
     }
     o->n_arrays += i < s->n_parameters;
     like[n] = 0;
     while (like[n] < n && (arrays[like[n]]->has_default || !is_alike(x, arrays[like[n]])))
       like[n]++;
-    o->names.tensors[n] = x->name;
     arrays[n++] = x;
   }
-  o->names.operator_name = s->name;
-  o->names.n_tensors = n;
-  o->names.n_single = o->n_arrays;
 }
 
 static int make_states(const cuplug__state_key *key, cuplug__states **states, cuplug_error *error) {
@@ -51,28 +46,39 @@ static int make_states(const cuplug__state_key *key, cuplug__states **states, cu
   return CUPLUG_OK;
 }
 
-void cuplug__make_overload(cuplug__callable *o, const cuplug_overload *row, const char **tensors) {
+void cuplug__make_overload(cuplug__callable *o, const cuplug_overload *row) {
   o->row = row;
-  o->names.tensors = tensors;
-  o->names.row = row;
   o->signature = row->parsed;
   o->prefers_host =
       *row->host_entry && !(*row->cuda_entry && row->flags & CUPLUG_OVERLOAD_PREFERS_CUDA);
   read_tensors(o);
 }
 
-void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *names, uint32_t tensor,
+/* The single arrays and the outputs, by number; "" without a name. */
+static const char *array_name(const cuplug_signature *s, uint32_t number) {
+  for (int32_t i = 0; i < s->n_parameters + s->n_outputs; i++)
+    if ((i >= s->n_parameters || s->parameters[i].kind <= CUPLUG_PARAMETER_INOUT) && !number--)
+      return s->parameters[i].name;
+  return "";
+}
+
+static const char *list_name(const cuplug_signature *s) {
+  const cuplug_parameter *x = s->parameters;
+  while (x->kind != CUPLUG_PARAMETER_ARRAYS) x++;
+  return x->name;
+}
+
+void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__callable *o, uint32_t tensor,
                          uint32_t n_inputs) {
-  if (tensor == UINT32_MAX) { /* of a list that is apart */
-    snprintf(text, CUPLUG__NAME_BYTES, "%s", names->n_lists == 1 ? names->list : "a list");
-    return;
-  }
-  const int is_output = tensor >= n_inputs;
-  const uint32_t at = is_output ? names->n_single + (tensor - n_inputs) : tensor;
-  const int is_in_list = names->n_lists && !is_output && at >= names->n_single;
-  const char *name = at < names->n_tensors && !is_in_list ? names->tensors[at] : "";
-  if (is_in_list && names->n_lists == 1)
-    snprintf(text, CUPLUG__NAME_BYTES, "%s[%u]", names->list, at - names->n_single);
+  const cuplug_signature *s = o->signature;
+  const int is_output = tensor != UINT32_MAX && tensor >= n_inputs;
+  const int is_in_list = s->n_lists && !is_output && tensor >= o->n_arrays;
+  const char *name =
+      is_in_list ? "" : array_name(s, is_output ? o->n_arrays + (tensor - n_inputs) : tensor);
+  if (tensor == UINT32_MAX) /* of a list that is apart */
+    snprintf(text, CUPLUG__NAME_BYTES, "%s", s->n_lists == 1 ? list_name(s) : "a list");
+  else if (is_in_list && s->n_lists == 1)
+    snprintf(text, CUPLUG__NAME_BYTES, "%s[%u]", list_name(s), tensor - o->n_arrays);
   else if (*name || is_output)
     snprintf(text, CUPLUG__NAME_BYTES, "%s", *name ? name : "its output");
   else
@@ -266,14 +272,9 @@ static int name_operators(cuplug__plugin *plugin, uint32_t *owners, cuplug_error
   return CUPLUG_OK;
 }
 
-static size_t count_tensors(const cuplug_overload *row) {
-  return (size_t)(row->parsed->n_parameters + row->parsed->n_outputs);
-}
-
 static int make_overloads(cuplug__plugin *plugin, const uint32_t *owners, cuplug_error *error) {
   int status = CUPLUG_OK;
   cuplug__callable *next = plugin->overloads;
-  const char **tensors = plugin->tensors;
   for (uint32_t k = 0; k < plugin->n_operators; k++) {
     plugin->operators[k].overloads = next;
     next += plugin->operators[k].n_overloads;
@@ -283,8 +284,7 @@ static int make_overloads(cuplug__plugin *plugin, const uint32_t *owners, cuplug
     const cuplug_overload *row = &plugin->table.rows[k];
     cuplug_operator *op = &plugin->operators[owners[k]];
     cuplug__callable *overload = &op->overloads[op->n_overloads++];
-    cuplug__make_overload(overload, row, tensors);
-    tensors += count_tensors(row);
+    cuplug__make_overload(overload, row);
     const uint32_t when = row->flags & (CUPLUG_OVERLOAD_NONBLOCKING | CUPLUG_OVERLOAD_PREFERS_CUDA);
     const int is_short = *row->host_entry && when == CUPLUG_OVERLOAD_NONBLOCKING;
     overload->inline_call_bytes = is_short ? INLINE_CALL_BYTES : -1;
@@ -305,15 +305,11 @@ static int fill(cuplug__plugin *plugin, uint32_t *owners, cuplug_error *error) {
 
 int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
   const uint32_t n_rows = plugin->table.n_rows;
-  size_t n_tensors = 1;
-  for (uint32_t k = 0; k < n_rows; k++) n_tensors += count_tensors(&plugin->table.rows[k]);
   uint32_t *owners = calloc(n_rows, sizeof *owners);
   plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
   plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
-  plugin->tensors = calloc(n_tensors, sizeof(*plugin->tensors));
-  int status = owners && plugin->operators && plugin->overloads && plugin->tensors
-                   ? fill(plugin, owners, error)
-                   : cuplug__no_memory(error, doing);
+  int status = owners && plugin->operators && plugin->overloads ? fill(plugin, owners, error)
+                                                                : cuplug__no_memory(error, doing);
   free(owners);
   return status;
 }
@@ -339,7 +335,6 @@ void cuplug__plugin_free(cuplug__plugin *plugin) {
   free(plugin->path);
   free(plugin->operators);
   free(plugin->overloads);
-  free(plugin->tensors);
   free(plugin);
 }
 
