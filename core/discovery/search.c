@@ -58,17 +58,16 @@ static int take_opened(const cuplug__search *search, cuplug__search_directory *p
   return refuse(place, CUPLUG_STATE_DUPLICATE, reason.message, error);
 }
 
-static int check_place(const cuplug__search *search, cuplug__search_directory *place,
+static int check_place(cuplug__search *search, cuplug__search_directory *place,
                        cuplug_error *error) {
   const char *path = place->directory.path;
   cuplug_error reason;
   if (*path != '/')
     return refuse(place, CUPLUG_STATE_REJECTED, "got a relative path, expected an absolute one",
                   error);
-  int fd = cuplug__owner_open(&search->trust.rules, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, NULL,
-                              &reason);
+  int fd = cuplug__owner_open(&search->trust, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &reason);
   if (fd < 0 && fd != CUPLUG__REFUSED) return refuse_unopened(place, errno, error);
-  if (fd >= 0 && !cuplug__owner_check(&search->trust.rules, fd, NULL, path, &reason))
+  if (fd >= 0 && !cuplug__owner_check(&search->trust, fd, NULL, path, &reason))
     return take_opened(search, place, fd, error);
   if (fd >= 0) close(fd);
   return refuse(place, CUPLUG_STATE_REJECTED, reason.message, error);

@@ -74,29 +74,29 @@ static int find_user(const char *owner, uid_t *found) {
 }
 
 /* Reads names and numbers of users, separated by ":"; unknown ones are skipped. */
-static void trust_owners(cuplug__rules *rules, const char *owners) {
-  rules->n_trusted = 0;
-  while (owners && *owners && rules->n_trusted < CUPLUG__MAX_TRUSTED) {
+static void trust_owners(cuplug__trust *trust, const char *owners) {
+  trust->n_trusted = 0;
+  while (owners && *owners && trust->n_trusted < CUPLUG__MAX_TRUSTED) {
     char owner[256];
     const size_t n = strcspn(owners, ":");
     if (n && n < sizeof owner) {
       memcpy(owner, owners, n);
       owner[n] = 0;
-      rules->n_trusted += (uint32_t)find_user(owner, &rules->trusted[rules->n_trusted]);
+      trust->n_trusted += (uint32_t)find_user(owner, &trust->trusted[trust->n_trusted]);
     }
     owners += n + (owners[n] == ':');
   }
 }
 
-static int is_trusted(const cuplug__rules *rules, uid_t user) {
-  for (uint32_t k = 0; k < rules->n_trusted; k++)
-    if (rules->trusted[k] == user) return 1;
+static int is_trusted(const cuplug__trust *trust, uid_t user) {
+  for (uint32_t k = 0; k < trust->n_trusted; k++)
+    if (trust->trusted[k] == user) return 1;
   return 0;
 }
 
-static int check_group(const cuplug__rules *rules, int fd, const struct stat *s,
+static int check_group(const cuplug__trust *trust, int fd, const struct stat *s,
                        cuplug_error *error) {
-  if (!(s->st_mode & S_IWGRP) || rules->allow_group) return CUPLUG_OK;
+  if (!(s->st_mode & S_IWGRP) || trust->allow_group) return CUPLUG_OK;
   if (is_private(s->st_gid) && !has_access_list(fd)) return CUPLUG_OK;
   return cuplug__reject(
       error,
@@ -105,9 +105,9 @@ static int check_group(const cuplug__rules *rules, int fd, const struct stat *s,
       (unsigned)s->st_gid, (unsigned)s->st_mode & 0777u);
 }
 
-static int check_status(const cuplug__rules *rules, int fd, const struct stat *s, int is_above,
+static int check_status(const cuplug__trust *trust, int fd, const struct stat *s, int is_above,
                         cuplug_error *error) {
-  if (s->st_uid != 0 && s->st_uid != geteuid() && !is_trusted(rules, s->st_uid))
+  if (s->st_uid != 0 && s->st_uid != geteuid() && !is_trusted(trust, s->st_uid))
     return cuplug__reject(error,
                           "owned by user %u, expected root or user %u; CUPLUG_TRUSTED_OWNERS=%u "
                           "or CUPLUG_ALLOW_UNSAFE=1 allows it",
@@ -119,31 +119,30 @@ static int check_status(const cuplug__rules *rules, int fd, const struct stat *s
         "anyone may write it (mode %03o); remove this permission with chmod o-w, or "
         "set CUPLUG_ALLOW_UNSAFE=1",
         (unsigned)s->st_mode & 0777u);
-  return check_group(rules, fd, s, error);
+  return check_group(trust, fd, s, error);
 }
 
-static int check(const cuplug__rules *rules, int fd, int is_above, cuplug_error *error) {
+static int check(const cuplug__trust *trust, int fd, int is_above, cuplug_error *error) {
   struct stat s;
   if (fstat(fd, &s)) return cuplug__reject(error, "cannot be read: %s", strerror(errno));
-  return check_status(rules, fd, &s, is_above, error);
+  return check_status(trust, fd, &s, is_above, error);
 }
 
-int cuplug__owner_check(const cuplug__rules *rules, int fd, const struct stat *status,
+int cuplug__owner_check(const cuplug__trust *trust, int fd, const struct stat *status,
                         const char *path, cuplug_error *error) {
-  if (rules->allow_unsafe || cuplug__is_stock(path)) return CUPLUG_OK;
-  return status ? check_status(rules, fd, status, 0, error) : check(rules, fd, 0, error);
+  if (trust->allow_unsafe || cuplug__is_stock(path)) return CUPLUG_OK;
+  return status ? check_status(trust, fd, status, 0, error) : check(trust, fd, 0, error);
 }
 
 /* Opens the real path of a file or directory step by step. Links are no longer followed: one that
- * has replaced a directory meanwhile is an error. Most links lead to the same folder, which is
- * checked once if it can be kept. */
-static int walk(const cuplug__rules *rules, char *real, int flags, cuplug__folder *kept,
-                cuplug_error *error) {
+ * has replaced a directory meanwhile is an error. The last folder is kept: most links lead to one.
+ */
+static int walk(cuplug__trust *trust, char *real, int flags, cuplug_error *error) {
   int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   for (char *name = real + 1; fd >= 0 && *name;) {
     char *end = strchrnul(name, '/');
     const char after = *end;
-    if (check(rules, fd, 1, error)) {
+    if (check(trust, fd, 1, error)) {
       name[-(name > real + 1)] = 0;
       cuplug__prefix(error, "%s, on the way to it: ", real);
       close(fd);
@@ -152,10 +151,10 @@ static int walk(const cuplug__rules *rules, char *real, int flags, cuplug__folde
     *end = 0;
     const int next = openat(fd, name, (after ? O_PATH : flags) | O_NOFOLLOW | O_CLOEXEC);
     const int code = errno;
-    if (after || !kept || !(kept->path = strndup(real, (size_t)(name - real))))
+    if (after || !(trust->folder = strndup(real, (size_t)(name - real))))
       close(fd);
     else
-      kept->fd = fd;
+      trust->folder_fd = fd;
     errno = code;
     fd = next;
     *end = after;
@@ -164,29 +163,28 @@ static int walk(const cuplug__rules *rules, char *real, int flags, cuplug__folde
   return fd;
 }
 
-/* 1 if the real path is of a file in the folder that is kept; forgets another one. */
-static int is_in(cuplug__folder *kept, const char *real) {
+static void forget_folder(cuplug__trust *trust) {
+  if (trust->folder) close(trust->folder_fd);
+  free(trust->folder);
+  trust->folder = NULL;
+}
+
+/* 1 if the file at a real path is in the folder that is kept; forgets another one. */
+static int is_in_folder(cuplug__trust *trust, const char *real) {
   const size_t n = (size_t)(strrchr(real, '/') + 1 - real);
-  if (kept->path && !strncmp(kept->path, real, n) && !kept->path[n]) return 1;
-  cuplug__folder_end(kept);
+  if (trust->folder && real[n] && !strncmp(trust->folder, real, n) && !trust->folder[n]) return 1;
+  forget_folder(trust);
   return 0;
 }
 
-void cuplug__folder_end(cuplug__folder *kept) {
-  if (kept->path) close(kept->fd);
-  free(kept->path);
-  kept->path = NULL;
-}
-
-int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
-                       cuplug__folder *kept, cuplug_error *error) {
-  if (rules->allow_unsafe) return open(path, flags | O_CLOEXEC);
+int cuplug__owner_open(cuplug__trust *trust, const char *path, int flags, cuplug_error *error) {
+  if (trust->allow_unsafe) return open(path, flags | O_CLOEXEC);
   char *real = realpath(path, NULL);
   if (!real) return -1;
-  const int fd = cuplug__is_stock(real) ? open(real, flags | O_CLOEXEC)
-                 : kept && is_in(kept, real)
-                     ? openat(kept->fd, strrchr(real, '/') + 1, flags | O_NOFOLLOW | O_CLOEXEC)
-                     : walk(rules, real, flags, kept, error);
+  const int fd = cuplug__is_stock(real)      ? open(real, flags | O_CLOEXEC)
+                 : is_in_folder(trust, real) ? openat(trust->folder_fd, strrchr(real, '/') + 1,
+                                                      flags | O_NOFOLLOW | O_CLOEXEC)
+                                             : walk(trust, real, flags, error);
   const int code = errno;
   free(real);
   errno = code;
@@ -242,11 +240,11 @@ static int read_list(cuplug__trust *trust, int fd, cuplug_error *error) {
 
 static int open_list(cuplug__trust *trust, const char *path, cuplug_error *error) {
   if (*path != '/') return cuplug__reject(error, "relative path");
-  int fd = cuplug__owner_open(&trust->rules, path, O_RDONLY | O_NONBLOCK, NULL, error);
+  int fd = cuplug__owner_open(trust, path, O_RDONLY | O_NONBLOCK, error);
   if (fd == CUPLUG__REFUSED) return CUPLUG_ERROR_PLUGIN;
   if (fd < 0 && errno == ENOMEM) return cuplug__no_memory(error, "reading the allow-list");
   if (fd < 0) return cuplug__reject(error, "cannot be opened: %s", strerror(errno));
-  int result = cuplug__owner_check(&trust->rules, fd, NULL, path, error);
+  int result = cuplug__owner_check(trust, fd, NULL, path, error);
   if (!result) result = read_list(trust, fd, error);
   close(fd);
   return result;
@@ -259,12 +257,12 @@ static int is_set(const char *variable) {
 
 int cuplug__trust_start(cuplug__trust *trust, cuplug_error *error) {
   const char *list = secure_getenv("CUPLUG_ALLOW_LIST");
-  trust->rules.allow_unsafe = is_set("CUPLUG_ALLOW_UNSAFE");
-  trust->rules.allow_group = is_set("CUPLUG_ALLOW_GROUP");
-  trust_owners(&trust->rules, secure_getenv("CUPLUG_TRUSTED_OWNERS"));
+  trust->allow_unsafe = is_set("CUPLUG_ALLOW_UNSAFE");
+  trust->allow_group = is_set("CUPLUG_ALLOW_GROUP");
+  trust_owners(trust, secure_getenv("CUPLUG_TRUSTED_OWNERS"));
   trust->in_place = is_set("CUPLUG_LOAD_IN_PLACE");
   trust->has_list = list && *list;
-  trust->list = NULL;
+  trust->folder = trust->list = NULL;
   trust->digests = NULL;
   trust->n_digests = 0;
   cuplug__clear(&trust->fault);
@@ -281,6 +279,7 @@ int cuplug__trust_start(cuplug__trust *trust, cuplug_error *error) {
 }
 
 void cuplug__trust_end(cuplug__trust *trust) {
+  forget_folder(trust);
   free(trust->list);
   free(trust->digests);
   trust->list = NULL;

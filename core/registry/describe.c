@@ -37,16 +37,12 @@ static int digest_plugin(const cuplug__plugin *plugin, uint8_t digest[32], cuplu
 int cuplug_operator_digest(const cuplug_operator *op, uint8_t digest[32], cuplug_error *error) {
   cuplug__plugin *plugin = (cuplug__plugin *)op->plugin;
   cuplug__clear(error);
-  cuplug__registry_lock();
-  const int has_digest = plugin->has_digest;
-  if (has_digest) memcpy(digest, plugin->digest, sizeof plugin->digest);
-  cuplug__registry_unlock();
-  if (has_digest) return CUPLUG_OK;
-  int status = digest_plugin(plugin, digest, error);
+  int status = plugin->has_digest ? CUPLUG_OK : digest_plugin(plugin, digest, error);
   if (status) return status;
   cuplug__registry_lock();
-  memcpy(plugin->digest, digest, sizeof plugin->digest);
+  if (!plugin->has_digest) memcpy(plugin->digest, digest, sizeof plugin->digest);
   plugin->has_digest = 1;
+  memcpy(digest, plugin->digest, sizeof plugin->digest);
   cuplug__registry_unlock();
   return CUPLUG_OK;
 }

@@ -18,10 +18,9 @@ static const char doing[] = "listing plugins";
 /* A listing that grows. The indices hold files that count. */
 typedef struct builder {
   cuplug_listing *listing;
-  const cuplug__trust *trust;
+  cuplug__trust *trust;
   size_t room;
   cuplug__index by_name, by_identity;
-  cuplug__folder folder;
 } builder;
 
 int cuplug__file_counts(const cuplug_file *file) {
@@ -183,7 +182,7 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
   int status = new_file(b, path, origin, &file, error);
   if (status) return status;
   const cuplug__plugin *loaded = cuplug__registry_loaded_from(path);
-  int result = cuplug__candidate_read(directory, path, b->trust, &b->folder, &candidate, &reason);
+  int result = cuplug__candidate_read(directory, path, b->trust, &candidate, &reason);
   file->identity = candidate.identity;
   if (loaded && !cuplug__identity_equal(&loaded->identity, &candidate.identity)) {
     status = fill_changed(file, loaded, error);
@@ -254,7 +253,6 @@ int cuplug__listing_make(cuplug__search *search, int with_files, cuplug_listing 
   if (!status) status = take_directories(b.listing, search, error);
   cuplug__index_end(&b.by_name);
   cuplug__index_end(&b.by_identity);
-  cuplug__folder_end(&b.folder);
   if (status)
     cuplug_free_listing(b.listing);
   else
@@ -284,13 +282,12 @@ void cuplug_free_listing(cuplug_listing *listing) {
   free(listing);
 }
 
-static int inspect(const char *path, const cuplug__trust *trust, cuplug_file *file,
-                   cuplug_error *error) {
+static int inspect(const char *path, cuplug__trust *trust, cuplug_file *file, cuplug_error *error) {
   cuplug__candidate candidate;
   cuplug_error reason;
   start_file(file, strdup(path), CUPLUG_ORIGIN_LOADED);
   if (!file->path) return cuplug__no_memory(error, doing);
-  int result = cuplug__candidate_read(AT_FDCWD, path, trust, NULL, &candidate, &reason);
+  int result = cuplug__candidate_read(AT_FDCWD, path, trust, &candidate, &reason);
   if (!result) result = cuplug__check_listed(candidate.fd, trust, &reason);
   int status = describe(file, &candidate, result, &reason, error);
   file->loaded = cuplug__registry_is_loaded(&candidate.identity);

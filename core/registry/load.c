@@ -131,7 +131,7 @@ static int fail_replaced(const cuplug__plugin *plugin, cuplug_error *error) {
 }
 
 /* Opens the file, which must be the one whose table was read. */
-static int open_unchanged(const cuplug__plugin *plugin, const cuplug__trust *trust, int *fd,
+static int open_unchanged(const cuplug__plugin *plugin, cuplug__trust *trust, int *fd,
                           cuplug_error *error) {
   cuplug__identity now;
   int status = cuplug__open_file(plugin->path, trust, fd, &now, error);

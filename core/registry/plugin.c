@@ -138,6 +138,15 @@ static void add_numbers(cuplug__overload_sets *sets, uint32_t i, uint64_t dtypes
   if (dtypes & complexes) add_kind(sets, i, CUPLUG_ARGUMENT_COMPLEX, row);
 }
 
+/* Kinds of parameters, and of arguments other than arrays and numbers. */
+static const int32_t other_kinds[][2] = {{CUPLUG_PARAMETER_LIST, CUPLUG_ARGUMENT_LIST},
+                                         {CUPLUG_PARAMETER_ARRAYS, CUPLUG_ARGUMENT_LIST},
+                                         {CUPLUG_PARAMETER_HANDLE, CUPLUG_ARGUMENT_HANDLE},
+                                         {CUPLUG_PARAMETER_DTYPE, CUPLUG_ARGUMENT_DTYPE},
+                                         {CUPLUG_PARAMETER_DTYPE, CUPLUG_ARGUMENT_STRING},
+                                         {CUPLUG_PARAMETER_STRING, CUPLUG_ARGUMENT_STRING},
+                                         {CUPLUG_PARAMETER_CHOICE, CUPLUG_ARGUMENT_STRING}};
+
 static void add_parameter(cuplug__overload_sets *sets, uint32_t i, const cuplug_signature *s,
                           uint32_t row) {
   if (i >= (uint32_t)s->n_parameters) {
@@ -148,28 +157,11 @@ static void add_parameter(cuplug__overload_sets *sets, uint32_t i, const cuplug_
   const uint64_t dtypes = x->type_variable < 0 ? 0 : s->variables[x->type_variable].dtypes;
   if (x->has_default) add_kind(sets, i, CUPLUG_ARGUMENT_ABSENT, row);
   if (x->default_kind == CUPLUG_ARGUMENT_NONE) add_kind(sets, i, CUPLUG_ARGUMENT_NONE, row);
-  switch (x->kind) {
-  case CUPLUG_PARAMETER_ARRAY:
-  case CUPLUG_PARAMETER_INOUT:
-    add_array(sets, i, x, dtypes, row);
-    break;
-  case CUPLUG_PARAMETER_SCALAR:
+  if (x->kind <= CUPLUG_PARAMETER_INOUT) add_array(sets, i, x, dtypes, row);
+  if (x->kind == CUPLUG_PARAMETER_SCALAR || x->kind == CUPLUG_PARAMETER_LIST)
     add_numbers(sets, i, dtypes, row);
-    break;
-  case CUPLUG_PARAMETER_LIST:
-    add_numbers(sets, i, dtypes, row);
-    add_kind(sets, i, CUPLUG_ARGUMENT_LIST, row);
-    break;
-  case CUPLUG_PARAMETER_ARRAYS:
-    add_kind(sets, i, CUPLUG_ARGUMENT_LIST, row);
-    break;
-  case CUPLUG_PARAMETER_HANDLE:
-    add_kind(sets, i, CUPLUG_ARGUMENT_HANDLE, row);
-    break;
-  default:
-    if (x->kind == CUPLUG_PARAMETER_DTYPE) add_kind(sets, i, CUPLUG_ARGUMENT_DTYPE, row);
-    add_kind(sets, i, CUPLUG_ARGUMENT_STRING, row);
-  }
+  for (size_t k = 0; k < sizeof other_kinds / sizeof *other_kinds; k++)
+    if (other_kinds[k][0] == x->kind) add_kind(sets, i, other_kinds[k][1], row);
 }
 
 int cuplug__overloads_make(cuplug_operator *op, cuplug_error *error) {
@@ -251,9 +243,8 @@ cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const cha
   return NULL;
 }
 
-/* The operators, in the order of their first overloads, with their numbers of overloads. Records
- * for each overload the operator that it belongs to. */
-static int name_operators(cuplug__plugin *plugin, uint32_t *owners, cuplug_error *error) {
+/* The operators, in the order of their first overloads, with their numbers of overloads. */
+static int name_operators(cuplug__plugin *plugin, cuplug_error *error) {
   static _Atomic uint64_t n_made;
   for (uint32_t k = 0; k < plugin->table.n_rows; k++) {
     const char *name = plugin->table.rows[k].parsed->name;
@@ -267,50 +258,37 @@ static int name_operators(cuplug__plugin *plugin, uint32_t *owners, cuplug_error
         return cuplug__no_memory(error, doing);
     }
     op->n_overloads++;
-    owners[k] = (uint32_t)(op - plugin->operators);
   }
   return CUPLUG_OK;
 }
 
-static int make_overloads(cuplug__plugin *plugin, const uint32_t *owners, cuplug_error *error) {
-  int status = CUPLUG_OK;
-  cuplug__callable *next = plugin->overloads;
+static int make_overload(cuplug__plugin *plugin, const cuplug_overload *row, cuplug_error *error) {
+  cuplug_operator *op = cuplug__plugin_operator(plugin, row->parsed->name);
+  cuplug__callable *overload = &op->overloads[op->n_overloads++];
+  const uint32_t when = row->flags & (CUPLUG_OVERLOAD_NONBLOCKING | CUPLUG_OVERLOAD_PREFERS_CUDA);
+  const int is_short = *row->host_entry && when == CUPLUG_OVERLOAD_NONBLOCKING;
+  cuplug__make_overload(overload, row);
+  overload->inline_call_bytes = is_short ? INLINE_CALL_BYTES : -1;
+  overload->states = plugin->states;
+  return *row->state.symbol ? make_states(&row->state, &overload->states, error) : CUPLUG_OK;
+}
+
+int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
+  const uint32_t n_rows = plugin->table.n_rows;
+  plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
+  cuplug__callable *next = plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
+  if (!plugin->operators || !plugin->overloads) return cuplug__no_memory(error, doing);
+  int status = name_operators(plugin, error);
+  if (!status) status = make_states(&plugin->table.state, &plugin->states, error);
   for (uint32_t k = 0; k < plugin->n_operators; k++) {
     plugin->operators[k].overloads = next;
     next += plugin->operators[k].n_overloads;
     plugin->operators[k].n_overloads = 0;
   }
-  for (uint32_t k = 0; k < plugin->table.n_rows && !status; k++) {
-    const cuplug_overload *row = &plugin->table.rows[k];
-    cuplug_operator *op = &plugin->operators[owners[k]];
-    cuplug__callable *overload = &op->overloads[op->n_overloads++];
-    cuplug__make_overload(overload, row);
-    const uint32_t when = row->flags & (CUPLUG_OVERLOAD_NONBLOCKING | CUPLUG_OVERLOAD_PREFERS_CUDA);
-    const int is_short = *row->host_entry && when == CUPLUG_OVERLOAD_NONBLOCKING;
-    overload->inline_call_bytes = is_short ? INLINE_CALL_BYTES : -1;
-    overload->states = plugin->states;
-    if (*row->state.symbol) status = make_states(&row->state, &overload->states, error);
-  }
-  return status;
-}
-
-static int fill(cuplug__plugin *plugin, uint32_t *owners, cuplug_error *error) {
-  int status = name_operators(plugin, owners, error);
-  if (!status) status = make_states(&plugin->table.state, &plugin->states, error);
-  if (!status) status = make_overloads(plugin, owners, error);
+  for (uint32_t k = 0; k < n_rows && !status; k++)
+    status = make_overload(plugin, &plugin->table.rows[k], error);
   for (uint32_t k = 0; k < plugin->n_operators && !status; k++)
     status = cuplug__overloads_make(&plugin->operators[k], error);
-  return status;
-}
-
-int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
-  const uint32_t n_rows = plugin->table.n_rows;
-  uint32_t *owners = calloc(n_rows, sizeof *owners);
-  plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
-  plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
-  int status = owners && plugin->operators && plugin->overloads ? fill(plugin, owners, error)
-                                                                : cuplug__no_memory(error, doing);
-  free(owners);
   return status;
 }
 

@@ -125,7 +125,7 @@ typedef struct cuplug__source {
 
 enum { CUPLUG__BY_NAME, CUPLUG__BY_PATH, CUPLUG__BY_IDENTITY, CUPLUG__N_KEYS };
 
-/* A library that a plugin finds by its own RPATH or RUNPATH, or by that of one of them: the file
+/* A library that a plugin, or one of these libraries, finds by its own RPATH or RUNPATH: the file
  * that the dynamic linker would load, if it did not have that name yet. */
 typedef struct cuplug__private {
   char *needed; /* the name that it is looked for by; owned */
@@ -157,7 +157,7 @@ struct cuplug__plugin {
   _Atomic uint64_t rank;       /* counts cuplug_load: the largest is searched first; 0 without */
   void *_Atomic library;       /* NULL until the code is loaded */
   cuplug__states *states;      /* of the overloads without their own; NULL: none */
-  int has_digest;
+  _Atomic int has_digest;
   uint8_t digest[32]; /* of the file, if requested */
   int is_in_place;    /* 1: it was loaded from the file itself, not from a copy */
   cuplug__source source;
