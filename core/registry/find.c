@@ -115,8 +115,8 @@ static void append_rejected(const query *asked, const cuplug_listing *listing,
 }
 
 static void append_directories(const cuplug_listing *listing, cuplug_error *error) {
-  for (size_t k = 0; k < listing->n_directories; k++) {
-    const cuplug_directory *d = &listing->directories[k];
+  for (size_t k = 0; k < listing->n_places; k++) {
+    const cuplug_directory *d = &listing->places[k].directory;
     if (d->reason)
       cuplug__append(error, "\n  not searched: %s (%s)", d->path, d->reason);
     else
