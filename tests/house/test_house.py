@@ -44,7 +44,7 @@ def test_sources_are_short_licensed_and_well_named():
 
 
 # Lines of C that each folder may have, which docs/architecture.md explains.
-MOST_LINES = {"core": 18_170, "runtime": 4_590, "include": 5_575}
+MOST_LINES = {"core": 17_760, "runtime": 4_570, "include": 5_575}
 
 
 @pytest.mark.parametrize("folder", MOST_LINES)
