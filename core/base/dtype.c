@@ -88,31 +88,18 @@ static double as_float(const cuplug_argument *a) {
   return (double)a->scalar.i;
 }
 
-static double largest(uint32_t type) {
-  switch (type) {
-  case CUPLUG_FLOAT16:
-    return 65504.0;
-  case CUPLUG_BFLOAT16:
-    return 0x1.FEp127;
-  case CUPLUG_FLOAT32:
-  case CUPLUG_COMPLEX64:
-    return FLT_MAX;
-  case CUPLUG_FLOAT8_E4M3FN:
-    return 448.0;
-  case CUPLUG_FLOAT8_E4M3FNUZ:
-    return 240.0;
-  case CUPLUG_FLOAT8_E5M2:
-  case CUPLUG_FLOAT8_E5M2FNUZ:
-    return 57344.0;
-  case CUPLUG_FLOAT8_E8M0FNU:
-    return 0x1p127;
-  default:
-    return DBL_MAX;
-  }
-}
+/* The largest number, by the number of the dtype; 0: of a double. */
+static const double largest[CUPLUG__N_DTYPES] = {
+    [CUPLUG__PLACE_OF_FLOAT16] = 65504.0,        [CUPLUG__PLACE_OF_BFLOAT16] = 0x1.FEp127,
+    [CUPLUG__PLACE_OF_FLOAT32] = FLT_MAX,        [CUPLUG__PLACE_OF_COMPLEX64] = FLT_MAX,
+    [CUPLUG__PLACE_OF_FLOAT8_E4M3FN] = 448.0,    [CUPLUG__PLACE_OF_FLOAT8_E4M3FNUZ] = 240.0,
+    [CUPLUG__PLACE_OF_FLOAT8_E5M2] = 57344.0,    [CUPLUG__PLACE_OF_FLOAT8_E5M2FNUZ] = 57344.0,
+    [CUPLUG__PLACE_OF_FLOAT8_E8M0FNU] = 0x1p127,
+};
 
 static int fits(double value, uint32_t type) {
-  return !(fabs(value) > largest(type)) || isinf(value);
+  const double most = largest[__builtin_ctzll(cuplug__dtype_bit(type))];
+  return most == 0 || !(fabs(value) > most) || isinf(value);
 }
 
 static int to_signed(const cuplug_argument *from, uint32_t type, cuplug_scalar *to) {

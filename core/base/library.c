@@ -150,40 +150,6 @@ void cuplug__library_visit_notes(void *library, cuplug__visit_segment *visit, vo
 
 /* ---- Code that changes how its thread computes ----------------------------------------------- */
 
-#define MAX_NEEDED 64
-
-/* The names in the dynamic section of a library: of the libraries that it needs and of symbols. */
-typedef struct needed_names {
-  const char *strings; /* one after the other, each ended by a zero */
-  uint64_t n_bytes;
-  uint64_t needed[MAX_NEEDED]; /* the offset of the names of libraries */
-  uint32_t n_needed;
-} needed_names;
-
-/* glibc has made addresses of most machines absolute. */
-static const char *address_of(uintptr_t base, uintptr_t value) {
-  return (const char *)(value < base ? base + value : value);
-}
-
-/* 0 if none exist, or too many. They are not moved. */
-static int read_names(void *library, needed_names *names) {
-  uintptr_t base;
-  const ElfW(Dyn) * d;
-  *names = (needed_names){0};
-  if (!find_place(library, &base, &d)) return 0;
-  for (; d->d_tag != DT_NULL; d++) {
-    if (d->d_tag == DT_STRTAB) names->strings = address_of(base, d->d_un.d_ptr);
-    if (d->d_tag == DT_STRSZ) names->n_bytes = d->d_un.d_val;
-    if (d->d_tag != DT_NEEDED) continue;
-    if (names->n_needed == MAX_NEEDED) return 0;
-    names->needed[names->n_needed++] = d->d_un.d_val;
-  }
-  const char *strings = names->strings;
-  return strings && names->n_bytes &&
-         cuplug__library_holds(library, strings, names->n_bytes, CUPLUG__DATA) &&
-         !strings[names->n_bytes - 1];
-}
-
 #define MAX_CODE_BYTES (16u << 20) /* read in a few milliseconds */
 
 /* 1 if an instruction that writes the control register may begin in some code; bytes of other
@@ -254,18 +220,32 @@ static int is_setter(const char *name) {
   return 0;
 }
 
-static int can_only_be_kept(const needed_names *names) {
-  for (uint32_t k = 0; k < names->n_needed; k++)
-    if (!is_known(names->strings + names->needed[k])) return 0;
-  for (uint64_t at = 0; at < names->n_bytes; at += strlen(names->strings + at) + 1)
-    if (is_setter(names->strings + at)) return 0;
+/* 1 if the names in its dynamic section, of libraries and symbols, are of such code. They are not
+ * moved. glibc has made addresses of most machines absolute. */
+static int names_no_setter(void *library) {
+  const char *strings = NULL;
+  uint64_t n_bytes = 0;
+  uintptr_t base;
+  const ElfW(Dyn) * first;
+  if (!find_place(library, &base, &first)) return 0;
+  for (const ElfW(Dyn) *d = first; d->d_tag != DT_NULL; d++) {
+    if (d->d_tag == DT_STRSZ) n_bytes = d->d_un.d_val;
+    if (d->d_tag == DT_STRTAB)
+      strings = (const char *)(d->d_un.d_ptr < base ? base + d->d_un.d_ptr : d->d_un.d_ptr);
+  }
+  if (!strings || !n_bytes || !cuplug__library_holds(library, strings, n_bytes, CUPLUG__DATA) ||
+      strings[n_bytes - 1])
+    return 0;
+  for (const ElfW(Dyn) *d = first; d->d_tag != DT_NULL; d++)
+    if (d->d_tag == DT_NEEDED && !is_known(strings + d->d_un.d_val)) return 0;
+  for (uint64_t at = 0; at < n_bytes; at += strlen(strings + at) + 1)
+    if (is_setter(strings + at)) return 0;
   return 1;
 }
 
 int cuplug__library_keeps_rounding(void *library) {
-  needed_names names;
   scan s = {0};
-  if (!read_names(library, &names) || !can_only_be_kept(&names)) return 0;
+  if (!names_no_setter(library)) return 0;
   visit_segments(library, PT_LOAD, PF_X, scan_code, &s);
   return s.n_bytes && !s.writes;
 }

@@ -12,7 +12,7 @@
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
-#include "entry/elements.h"
+#include "entry/blocks.h"
 #include "entry/entry.h"
 #include "entry/handle.h"
 #include "entry/prepare.h"
@@ -31,7 +31,7 @@ static int run_prepared(cuplug__run *run) {
     return cuplug__run_staged(run, 0, 0);
   }
   run->stream = CUPLUG__STREAM(f->stream);
-  int status = cuplug__calls_begin(&run->overload->names, run->device.id, run->stream, f->origins,
+  int status = cuplug__calls_begin(run->overload, run->device.id, run->stream, f->origins,
                                    f->n_origins, &run->fault, &f->origin, run->error);
   if (status) return cuplug__prefix_operator_name(run, status);
   status = cuplug__call_entry(run);

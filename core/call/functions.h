@@ -11,8 +11,8 @@
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
 #include "cuda/stream.h"
-#include "entry/elements.h"
 #include "host/copies.h"
+#include "host/strided_copy.h"
 #include "host/thread_pool.h"
 #include "host/view.h"
 #include "registry/plugin.h"
@@ -46,9 +46,14 @@
   X(device_free)             \
   X(stream_synchronize)      \
   X(team_run)                \
-  X(elements_run)            \
-  X(row_constant_inputs)     \
+  X(team_threads)            \
+  X(move)                    \
   X(view_array)              \
+  X(view_bytes)              \
+  X(view_add)                \
+  X(view_place)              \
+  X(view_read)               \
+  X(view_write)              \
   X(view_is_transposed)      \
   X(host_copy_whole)         \
   X(is_identifier)           \

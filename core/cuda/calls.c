@@ -30,7 +30,7 @@ static void note_told(cuplug__group *g, cuplug__gpu_call *c) {
   cuplug_fault *fault = &g->block->records[c - g->calls];
   c->is_raised = !g->is_captured;
   if (!g->is_captured || !cuplug__fault_is_told(fault)) return;
-  if (g->is_own_graph) cuplug__add_note(g->first + (uint64_t)(c - g->calls), c->names, fault);
+  if (g->is_own_graph) cuplug__add_note(g->first + (uint64_t)(c - g->calls), c->overload, fault);
   cuplug__fault_clear(fault);
 }
 
@@ -62,7 +62,7 @@ static int raise_first(cuplug__log *only, cuplug_error *error) {
   }
   if (!first) return CUPLUG_OK;
   const cuplug_fault *fault = &of_first->block->records[first - of_first->calls];
-  const int status = cuplug__fault_raise(fault, first->names, error);
+  const int status = cuplug__fault_raise(fault, first->overload, error);
   note_told(of_first, first);
   return status;
 }
@@ -90,7 +90,7 @@ int cuplug_check_origin(uint64_t origin, cuplug_error *error) {
   pthread_mutex_lock(&cuplug__calls_lock);
   cuplug__note_bad();
   const cuplug__outcome found = cuplug__find_fault(origin);
-  if (found.fault) status = cuplug__fault_raise(found.fault, found.names, error);
+  if (found.fault) status = cuplug__fault_raise(found.fault, found.overload, error);
   cuplug__group *g = found.fault ? cuplug__live_group_of(origin) : NULL;
   if (g && g->log == mine && cuplug__live_call(origin)->owner == mine->owner)
     note_told(g, cuplug__live_call(origin));
@@ -112,12 +112,23 @@ void cuplug__calls_again(const void *stream) {
 
 /* ---- Groups, under the lock ------------------------------------------------------------------ */
 
-uint64_t cuplug__calls_moment(void) { return atomic_load(&moments); }
-
-void cuplug__calls_note_idle(int32_t device, uint64_t moment) {
+/* All work of the device that was begun before `moment` is done. */
+static void note_idle(int32_t device, uint64_t moment) {
   pthread_mutex_lock(&cuplug__calls_lock);
   if (moment > idle[device]) idle[device] = moment;
   pthread_mutex_unlock(&cuplug__calls_lock);
+}
+
+int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error) {
+  CUPLUG__ENTER_OR_RETURN(device, error);
+  const uint64_t moment = atomic_load(&moments);
+  int status = whole_device ? cuplug__cuda_check(error, cuplug__driver.cuCtxSynchronize(),
+                                                 "waiting for the device")
+                            : cuplug__stream_synchronize(CUPLUG__STREAM(stream), error);
+  if (status) return status;
+  if (!whole_device) return cuplug__calls_check(error);
+  note_idle(device, moment);
+  return cuplug__calls_check_all(error);
 }
 
 static int is_done(const cuplug__group *g) {
@@ -134,7 +145,7 @@ static int forget(cuplug__group *g) {
   for (uint32_t k = 0; k < cuplug__n_calls(g); k++) {
     const cuplug__outcome found =
         bad ? cuplug__find_fault(first + k) : (cuplug__outcome){NULL, NULL};
-    if (found.fault) cuplug__add_note(first + k, found.names, found.fault);
+    if (found.fault) cuplug__add_note(first + k, found.overload, found.fault);
   }
   for (uint32_t k = 0; k < cuplug__n_calls(g); k++) {
     free(g->calls[k].many);
@@ -302,7 +313,7 @@ static int set_origins(cuplug__gpu_call *c, const uint64_t *origins, uint32_t n,
   return CUPLUG_OK;
 }
 
-int cuplug__calls_begin(const cuplug__names *names, int32_t device, void *stream,
+int cuplug__calls_begin(const cuplug__callable *overload, int32_t device, void *stream,
                         const uint64_t *origins, uint32_t n_origins, cuplug_fault **fault,
                         uint64_t *origin, cuplug_error *error) {
   int is_captured = 0, status;
@@ -315,7 +326,7 @@ int cuplug__calls_begin(const cuplug__names *names, int32_t device, void *stream
   const uint32_t k = atomic_load_explicit(&g->n_calls, memory_order_relaxed);
   cuplug__gpu_call *c = &g->calls[k];
   if ((status = set_origins(c, origins, n_origins, error))) return status;
-  c->names = names;
+  c->overload = overload;
   c->number = mine->n_calls++;
   c->owner = mine->owner;
   c->is_raised = 0;

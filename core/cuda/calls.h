@@ -13,8 +13,8 @@
 
 /* Sets the fault record of a call on `stream`, and its origin: the number that identifies its
  * outputs. `origins` are the origins of its inputs; 0 means unknown. Takes the lock once every 63
- * calls. `names` must live as long as the process. The caller has entered the device. */
-int cuplug__calls_begin(const cuplug__names *names, int32_t device, void *stream,
+ * calls. `overload` must live as long as the process. The caller has entered the device. */
+int cuplug__calls_begin(const cuplug__callable *overload, int32_t device, void *stream,
                         const uint64_t *origins, uint32_t n_origins, cuplug_fault **fault,
                         uint64_t *origin, cuplug_error *error);
 
@@ -22,11 +22,6 @@ int cuplug__calls_begin(const cuplug__names *names, int32_t device, void *stream
 int cuplug__calls_check(cuplug_error *error);
 /* The same for the calls of all threads. */
 int cuplug__calls_check_all(cuplug_error *error);
-
-/* All work of a device that was begun before `moment` is done: what cuplug__calls_moment returned.
- */
-uint64_t cuplug__calls_moment(void);
-void cuplug__calls_note_idle(int32_t device, uint64_t moment);
 
 /* Called after a capture on `stream` by cuplug_begin_capture, and before each launch of that graph:
  * drops the faults of the launch before. cuplug does not see the launches of other graphs, and

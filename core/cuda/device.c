@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public functions on devices: enter, do, leave. */
 #include "base/status.h"
-#include "cuda/calls.h"
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
@@ -78,13 +77,6 @@ int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *
                                       "cuplug_memory_info", error);
 }
 
-int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {
-  uint64_t freed;
-  CUPLUG__ENTER_OR_RETURN(device, error);
-  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
-  return cuplug__memory_trim(device, freed_bytes ? freed_bytes : &freed, error);
-}
-
 int cuplug_order_streams(int32_t device, void *waiting, void *stream, cuplug_error *error) {
   CUPLUG__ENTER_OR_RETURN(device, error);
   return cuplug__stream_wait(device, CUPLUG__STREAM(waiting), CUPLUG__STREAM(stream), error);
@@ -128,16 +120,4 @@ int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *err
                                                   (CUdeviceptr)(uintptr_t)pointer);
   *device = code ? -1 : ordinal;
   return cuplug__cuda_check(error, code, "querying the GPU of memory");
-}
-
-int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error) {
-  CUPLUG__ENTER_OR_RETURN(device, error);
-  const uint64_t moment = cuplug__calls_moment();
-  int status = whole_device ? cuplug__cuda_check(error, cuplug__driver.cuCtxSynchronize(),
-                                                 "waiting for the device")
-                            : cuplug__stream_synchronize(CUPLUG__STREAM(stream), error);
-  if (status) return status;
-  if (!whole_device) return cuplug__calls_check(error);
-  cuplug__calls_note_idle(device, moment);
-  return cuplug__calls_check_all(error);
 }

@@ -49,12 +49,12 @@ static void append_text(const char *text, const cuplug_fault *fault, cuplug_erro
   }
 }
 
-static int raise_own(const cuplug_fault *fault, const cuplug__names *names, const char *tensor,
-                     cuplug_error *error) {
+static int raise_own(const cuplug_fault *fault, const cuplug__callable *overload,
+                     const char *tensor, cuplug_error *error) {
   char key[32];
   snprintf(key, sizeof key, "fault.%u", fault->text);
-  const char *text = names->row ? cuplug_overload_property(names->row, key) : NULL;
-  cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: ", names->operator_name, tensor);
+  const char *text = cuplug_overload_property(overload->row, key);
+  cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: ", overload->signature->name, tensor);
   if (!error) return CUPLUG_ERROR_VALUE;
   append_text(text ? text : "bad at position {position}: {value}", fault, error);
   if (!text) cuplug__append(error, "; the table has no text for %s", key);
@@ -67,29 +67,29 @@ static int is_size(const cuplug_fault *fault) {
   return fault->low == 0 || (uint64_t)fault->low + (uint64_t)fault->high == 0;
 }
 
-int cuplug__fault_raise(const cuplug_fault *fault, const cuplug__names *names,
+int cuplug__fault_raise(const cuplug_fault *fault, const cuplug__callable *overload,
                         cuplug_error *error) {
   char tensor[CUPLUG__NAME_BYTES];
-  cuplug__name_tensor(tensor, names, fault->tensor, UINT32_MAX);
-  if (fault->text) return raise_own(fault, names, tensor, error);
+  cuplug__name_tensor(tensor, overload, fault->tensor, UINT32_MAX);
+  if (fault->text) return raise_own(fault, overload, tensor, error);
   if (fault->status == CUPLUG_ERROR_VALUE)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: %s: got a smaller number at position %lld, expected ascending ones",
-                        names->operator_name, tensor, (long long)fault->position);
+                        overload->signature->name, tensor, (long long)fault->position);
   if (is_size(fault))
     return cuplug__fail(error, CUPLUG_ERROR_INDEX,
                         "%s: %s: index %lld at position %lld is out of bounds for size %lld",
-                        names->operator_name, tensor, (long long)fault->value,
+                        overload->signature->name, tensor, (long long)fault->value,
                         (long long)fault->position, (long long)fault->high);
   return cuplug__fail(error, CUPLUG_ERROR_INDEX,
                       "%s: %s: got index %lld at position %lld, expected %lld <= value < %lld",
-                      names->operator_name, tensor, (long long)fault->value,
+                      overload->signature->name, tensor, (long long)fault->value,
                       (long long)fault->position, (long long)fault->low, (long long)fault->high);
 }
 
-int cuplug__fault_take(cuplug_fault *fault, const cuplug__names *names, cuplug_error *error) {
+int cuplug__fault_take(cuplug_fault *fault, const cuplug__callable *overload, cuplug_error *error) {
   if (!cuplug__fault_is_told(fault)) return CUPLUG_OK;
-  const int status = cuplug__fault_raise(fault, names, error);
+  const int status = cuplug__fault_raise(fault, overload, error);
   cuplug__fault_clear(fault);
   return status;
 }

@@ -23,7 +23,7 @@ typedef struct cuplug__fault_block {
 int cuplug__fault_block_make(cuplug__fault_block **block, cuplug_error *error);
 
 /* Raises and clears its fault, if it has one. */
-int cuplug__fault_take(cuplug_fault *fault, const cuplug__names *names, cuplug_error *error);
+int cuplug__fault_take(cuplug_fault *fault, const cuplug__callable *overload, cuplug_error *error);
 
 static inline int cuplug__fault_is_claimed(const cuplug_fault *fault) {
   return __atomic_load_n(&fault->claimed, __ATOMIC_ACQUIRE) != 0;
@@ -34,6 +34,7 @@ static inline int cuplug__fault_is_told(const cuplug_fault *fault) {
 }
 void cuplug__fault_clear(cuplug_fault *fault);
 /* The error that a complete fault becomes. */
-int cuplug__fault_raise(const cuplug_fault *fault, const cuplug__names *names, cuplug_error *error);
+int cuplug__fault_raise(const cuplug_fault *fault, const cuplug__callable *overload,
+                        cuplug_error *error);
 
 #endif

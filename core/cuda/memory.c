@@ -262,16 +262,18 @@ int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error 
   return CUPLUG_OK;
 }
 
-int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {
+int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {
   cuplug_memory_info before, after;
+  CUPLUG__ENTER_OR_RETURN(device, error);
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
   int status = cuplug__memory_query(device, &before, error);
   if (status) return status;
   int code = give_back(device, atomic_load(&pools[device]), CUPLUG__STREAM(NULL));
   if (code) return cuplug__cuda_fail(error, code, "trimming the pool of device memory");
   status = cuplug__memory_query(device, &after, error);
-  *freed_bytes = before.reserved_bytes + before.pinned_bytes;
+  const uint64_t held = before.reserved_bytes + before.pinned_bytes;
   const uint64_t left = after.reserved_bytes + after.pinned_bytes;
-  *freed_bytes = *freed_bytes > left ? *freed_bytes - left : 0;
+  if (freed_bytes) *freed_bytes = held > left ? held - left : 0;
   return status;
 }
 

@@ -17,8 +17,6 @@ int cuplug__device_release(int32_t device, void *pointer, uint64_t bytes, void *
                            cuplug_error *error);
 
 int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error *error);
-/* Releases unused memory of the pool, and the free channels. Waits for the default stream. */
-int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error);
 
 /* 1 if all these bytes of the host are pinned, allocated or registered as one block, by any code:
  * GPUs copy from and to them without the host. 0 also if the driver does not know. */

@@ -15,11 +15,12 @@ static void free_notes(cuplug__fault_note *all) {
   for (cuplug__fault_note *next; all; all = next) next = all->next, free(all);
 }
 
-void cuplug__add_note(uint64_t origin, const cuplug__names *names, const cuplug_fault *fault) {
+void cuplug__add_note(uint64_t origin, const cuplug__callable *overload,
+                      const cuplug_fault *fault) {
   cuplug__group *g = cuplug__group_of(origin);
   cuplug__fault_note *new = malloc(sizeof *new);
   if (!new) return; /* the fault is lost: no memory to store it */
-  *new = (cuplug__fault_note){g->notes, origin, names, *fault};
+  *new = (cuplug__fault_note){g->notes, origin, overload, *fault};
   atomic_store_explicit(&g->notes, new, memory_order_release);
   for (int n = 1; n < MAX_NOTES && new; n++) new = new->next;
   if (!new) return;
@@ -43,10 +44,10 @@ void cuplug__note_bad(void) { atomic_store_explicit(&has_faults, 1, memory_order
 
 static cuplug__outcome look_at(cuplug__group *g, uint64_t origin, cuplug__gpu_call *c) {
   const cuplug_fault *fault = c ? &g->block->records[c - g->calls] : NULL;
-  if (fault && cuplug__fault_is_told(fault)) return (cuplug__outcome){c->names, fault};
+  if (fault && cuplug__fault_is_told(fault)) return (cuplug__outcome){c->overload, fault};
   const cuplug__fault_note *n = atomic_load_explicit(&g->notes, memory_order_relaxed);
   while (n && n->origin != origin) n = n->next;
-  return n ? (cuplug__outcome){n->names, &n->fault} : (cuplug__outcome){NULL, NULL};
+  return n ? (cuplug__outcome){n->overload, &n->fault} : (cuplug__outcome){NULL, NULL};
 }
 
 /* Visits a call, and puts it before the others whose origins are still to be visited. */

@@ -18,7 +18,7 @@
 #define CUPLUG__N_FEW 3
 
 typedef struct cuplug__gpu_call {
-  const cuplug__names *names;
+  const cuplug__callable *overload;
   uint64_t number;                    /* in the order of the thread's calls */
   uint32_t owner;                     /* of the log then */
   uint32_t is_raised;                 /* under the lock */
@@ -32,7 +32,7 @@ typedef struct cuplug__gpu_call {
 typedef struct cuplug__fault_note {
   struct cuplug__fault_note *next; /* newer ones first */
   uint64_t origin;
-  const cuplug__names *names;
+  const cuplug__callable *overload;
   cuplug_fault fault;
 } cuplug__fault_note;
 
@@ -97,11 +97,11 @@ void cuplug__note_bad(void);
 
 /* A fault of a call, or of one whose results it has read; both NULL without. Under the lock. */
 typedef struct cuplug__outcome {
-  const cuplug__names *names;
+  const cuplug__callable *overload;
   const cuplug_fault *fault;
 } cuplug__outcome;
 cuplug__outcome cuplug__find_fault(uint64_t origin);
-void cuplug__add_note(uint64_t origin, const cuplug__names *names, const cuplug_fault *fault);
+void cuplug__add_note(uint64_t origin, const cuplug__callable *overload, const cuplug_fault *fault);
 void cuplug__drop_notes(cuplug__group *g);
 
 #endif

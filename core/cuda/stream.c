@@ -12,7 +12,7 @@
 /* ---- Streams under capture ------------------------------------------------------------------- */
 
 static int exchange(CUstreamCaptureMode mode) {
-  cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
+  if (cuplug__driver_ready()) cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
   return (int)mode;
 }
 

@@ -17,7 +17,7 @@ int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_erro
 
 /* Allocating, loading or waiting would invalidate a graph capture in progress in this process,
  * unless this thread's mode is relaxed meanwhile. Declares the mode that is restored at the end of
- * the block: CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe();
+ * the block: CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe(); nothing without the driver.
  */
 #define CUPLUG__RELAXED __attribute__((unused, cleanup(cuplug__capture_restore))) int
 int cuplug__capture_allow_unsafe(void);

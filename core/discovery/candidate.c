@@ -28,16 +28,9 @@ static cuplug__identity identity_from(const struct stat *s) {
       .device = s->st_dev, .inode = s->st_ino, .bytes = s->st_size, .modified = s->st_mtim};
 }
 
-int cuplug__identity_of(const char *path, cuplug__identity *identity) {
+int cuplug__identity_of(int fd, const char *path, cuplug__identity *identity) {
   struct stat status;
-  if (stat(path, &status)) return 0;
-  *identity = identity_from(&status);
-  return 1;
-}
-
-int cuplug__identity_of_open(int fd, cuplug__identity *identity) {
-  struct stat status;
-  if (fstat(fd, &status)) return 0;
+  if (fstatat(fd, path, &status, *path ? 0 : AT_EMPTY_PATH)) return 0;
   *identity = identity_from(&status);
   return 1;
 }
@@ -76,27 +69,23 @@ static int stat_open(int fd, struct stat *status, cuplug_error *error) {
 
 /* The directory was checked when it was opened; the target of a link is checked again. Opening a
  * FIFO must not wait for a writer. */
-static int open_path(int directory, const char *path, const cuplug__trust *trust,
-                     cuplug__folder *kept, int *fd, cuplug_error *error) {
+static int open_path(int directory, const char *path, cuplug__trust *trust, int *fd,
+                     cuplug_error *error) {
   const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   *fd = directory == AT_FDCWD ? -1 : openat(directory, name, flags | O_NOFOLLOW);
-  if (*fd < 0 && directory != AT_FDCWD && errno == ELOOP && kept) {
-    *fd = cuplug__owner_open_link(&trust->rules, directory, path, flags, kept);
-    errno = ELOOP;
-  }
   if (*fd < 0 && (directory == AT_FDCWD || errno == ELOOP))
-    *fd = cuplug__owner_open(&trust->rules, path, flags, error);
+    *fd = cuplug__owner_open(trust, path, flags, error);
   if (*fd >= 0) return CUPLUG_OK;
   return *fd == CUPLUG__REFUSED ? CUPLUG_ERROR_PLUGIN : fail_to_open(path, errno, error);
 }
 
-int cuplug__open_file(const char *path, const cuplug__trust *trust, int *fd,
-                      cuplug__identity *identity, cuplug_error *error) {
+int cuplug__open_file(const char *path, cuplug__trust *trust, int *fd, cuplug__identity *identity,
+                      cuplug_error *error) {
   struct stat status;
-  int result = open_path(AT_FDCWD, path, trust, NULL, fd, error);
+  int result = open_path(AT_FDCWD, path, trust, fd, error);
   if (!result) result = stat_open(*fd, &status, error);
-  if (!result) result = cuplug__owner_check(&trust->rules, *fd, &status, path, error);
+  if (!result) result = cuplug__owner_check(trust, *fd, &status, path, error);
   if (!result) *identity = identity_from(&status);
   return result;
 }
@@ -110,18 +99,17 @@ int cuplug__check_listed(int fd, const cuplug__trust *trust, cuplug_error *error
                         "which CUPLUG_ALLOW_LIST does not cover; link it without -rpath");
 }
 
-int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,
-                           cuplug__folder *kept, cuplug__candidate *candidate,
-                           cuplug_error *error) {
+int cuplug__candidate_read(int directory, const char *path, cuplug__trust *trust,
+                           cuplug__candidate *candidate, cuplug_error *error) {
   struct stat status;
   memset(candidate, 0, sizeof(*candidate));
   cuplug__table_start(&candidate->table);
-  int result = open_path(directory, path, trust, kept, &candidate->fd, error);
+  int result = open_path(directory, path, trust, &candidate->fd, error);
   if (!result) result = stat_open(candidate->fd, &status, error);
   if (result) return result;
   candidate->identity = identity_from(&status);
   result = cuplug__table_read(candidate->fd, (uint64_t)status.st_size, &candidate->table, error);
-  if (!result) result = cuplug__owner_check(&trust->rules, candidate->fd, &status, path, error);
+  if (!result) result = cuplug__owner_check(trust, candidate->fd, &status, path, error);
   return result ? result : cuplug__check_stack(candidate->table.notes.needs_stack, error);
 }
 
@@ -130,26 +118,25 @@ int cuplug__candidate_accept(const char *path, cuplug__candidate *candidate, cup
   *candidate = (cuplug__candidate){.fd = -1};
   int result = cuplug__trust_start(&trust, error);
   if (result) return result;
-  result = cuplug__candidate_read(AT_FDCWD, path, &trust, NULL, candidate, error);
+  result = cuplug__candidate_read(AT_FDCWD, path, &trust, candidate, error);
   if (!result) result = cuplug__check_listed(candidate->fd, &trust, error);
   if (result && result != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", path);
   cuplug__trust_end(&trust);
   return result;
 }
 
-/* By their owner, and `is_code` by what is asked of libraries. */
+/* Checks the owner of a file; with `is_code`, all requirements on libraries. */
 static int check_path(const char *path, int is_code, cuplug_error *error) {
   cuplug__trust trust;
   cuplug__identity identity;
   cuplug__clear(error);
   int fd = -1, status = cuplug__trust_start(&trust, error);
-  if (!status && is_code)
-    status = cuplug__open_file(path, &trust, &fd, &identity, error);
-  else if (!status)
-    status = open_path(AT_FDCWD, path, &trust, NULL, &fd, error);
+  if (!status)
+    status = is_code ? cuplug__open_file(path, &trust, &fd, &identity, error)
+                     : open_path(AT_FDCWD, path, &trust, &fd, error);
   if (!status)
     status = is_code ? cuplug__check_listed(fd, &trust, error)
-                     : cuplug__owner_check(&trust.rules, fd, NULL, path, error);
+                     : cuplug__owner_check(&trust, fd, NULL, path, error);
   if (fd >= 0) close(fd);
   cuplug__trust_end(&trust);
   return status;

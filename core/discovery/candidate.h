@@ -20,9 +20,9 @@ typedef struct cuplug__identity {
 int cuplug__identity_equal(const cuplug__identity *a, const cuplug__identity *b);
 /* From device and inode only: the same for all versions that were written in place. */
 uint64_t cuplug__identity_hash(const cuplug__identity *identity);
-/* The identity of the file at a path. 0 if no file exists. */
-int cuplug__identity_of(const char *path, cuplug__identity *identity);
-int cuplug__identity_of_open(int fd, cuplug__identity *identity);
+/* The identity of the file at a path, with AT_FDCWD, or of an open file, with "". 0: none exists.
+ */
+int cuplug__identity_of(int fd, const char *path, cuplug__identity *identity);
 
 typedef struct cuplug__candidate {
   int fd; /* -1: it was not opened */
@@ -31,11 +31,10 @@ typedef struct cuplug__candidate {
 } cuplug__candidate;
 
 /* Opens and reads the file at `path`, relative to an open directory, or any path with AT_FDCWD.
- * `kept`: links that were resolved before; may be NULL. ERROR_NOT_FOUND: no such file exists;
- * ERROR_PLUGIN: the reason for its rejection. Messages do not name the file. The caller ends it,
- * also after an error. */
-int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,
-                           cuplug__folder *kept, cuplug__candidate *candidate, cuplug_error *error);
+ * ERROR_NOT_FOUND: no such file exists; ERROR_PLUGIN: the reason for its rejection. Messages do not
+ * name the file. The caller ends it, also after an error. */
+int cuplug__candidate_read(int directory, const char *path, cuplug__trust *trust,
+                           cuplug__candidate *candidate, cuplug_error *error);
 /* Reads the settings and the file at a path, with all checks. Messages name the file. To be ended,
  * also after an error. */
 int cuplug__candidate_accept(const char *path, cuplug__candidate *candidate, cuplug_error *error);
@@ -47,7 +46,7 @@ int cuplug__check_listed(int fd, const cuplug__trust *trust, cuplug_error *error
 
 /* Opens a regular file with an owner that the rules allow. Returns as cuplug__candidate_read does;
  * the caller closes *fd if it is not below 0. */
-int cuplug__open_file(const char *path, const cuplug__trust *trust, int *fd,
-                      cuplug__identity *identity, cuplug_error *error);
+int cuplug__open_file(const char *path, cuplug__trust *trust, int *fd, cuplug__identity *identity,
+                      cuplug_error *error);
 
 #endif

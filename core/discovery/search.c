@@ -58,17 +58,16 @@ static int take_opened(const cuplug__search *search, cuplug__search_directory *p
   return refuse(place, CUPLUG_STATE_DUPLICATE, reason.message, error);
 }
 
-static int check_place(const cuplug__search *search, cuplug__search_directory *place,
+static int check_place(cuplug__search *search, cuplug__search_directory *place,
                        cuplug_error *error) {
   const char *path = place->directory.path;
   cuplug_error reason;
   if (*path != '/')
     return refuse(place, CUPLUG_STATE_REJECTED, "got a relative path, expected an absolute one",
                   error);
-  int fd =
-      cuplug__owner_open(&search->trust.rules, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &reason);
+  int fd = cuplug__owner_open(&search->trust, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &reason);
   if (fd < 0 && fd != CUPLUG__REFUSED) return refuse_unopened(place, errno, error);
-  if (fd >= 0 && !cuplug__owner_check(&search->trust.rules, fd, NULL, path, &reason))
+  if (fd >= 0 && !cuplug__owner_check(&search->trust, fd, NULL, path, &reason))
     return take_opened(search, place, fd, error);
   if (fd >= 0) close(fd);
   return refuse(place, CUPLUG_STATE_REJECTED, reason.message, error);
@@ -106,11 +105,11 @@ static int add_variable(cuplug__search *search, int origin, const char *name, cu
 }
 
 /* Appends base + tail, unless the base is unset or, by the XDG rule, relative. */
-static int add_joined(cuplug__search *search, int origin, const char *base, size_t n,
-                      const char *tail, cuplug_error *error) {
+static int add_joined(cuplug__search *search, int origin, const char *base, const char *tail,
+                      cuplug_error *error) {
   char *path;
   if (!base || *base != '/') return CUPLUG_OK;
-  int length = asprintf(&path, "%.*s%s", (int)n, base, tail);
+  int length = asprintf(&path, "%s%s", base, tail);
   if (length < 0) return cuplug__no_memory(error, doing);
   int status = add_place(search, origin, path, (size_t)length, error);
   free(path);
@@ -119,15 +118,13 @@ static int add_joined(cuplug__search *search, int origin, const char *base, size
 
 static int add_user(cuplug__search *search, cuplug_error *error) {
   const char *data = secure_getenv("XDG_DATA_HOME"), *home = secure_getenv("HOME");
-  int has_data = data && *data == '/';
-  const char *base = has_data ? data : home;
-  return add_joined(search, CUPLUG_ORIGIN_USER, base, base ? strlen(base) : 0,
-                    has_data ? "/cuplug/plugins" : "/.local/share/cuplug/plugins", error);
+  if (data && *data == '/')
+    return add_joined(search, CUPLUG_ORIGIN_USER, data, "/cuplug/plugins", error);
+  return add_joined(search, CUPLUG_ORIGIN_USER, home, "/.local/share/cuplug/plugins", error);
 }
 
 int cuplug__search_start(cuplug__search *search, const cuplug__added *added, cuplug_error *error) {
   static const char *const system[] = {"/usr/local/lib/cuplug", "/usr/lib/cuplug"};
-  const char *own = cuplug__install_directory();
   search->places = NULL;
   search->n_places = 0;
   int status = cuplug__trust_start(&search->trust, error);
@@ -140,17 +137,20 @@ int cuplug__search_start(cuplug__search *search, const cuplug__added *added, cup
   for (; added && !status; added = added->next)
     status = add_place(search, CUPLUG_ORIGIN_ADDED, added->path, strlen(added->path), error);
   if (status) return status;
-  return add_joined(search, CUPLUG_ORIGIN_STOCK, own, strlen(own), "/cuplug", error);
+  return add_joined(search, CUPLUG_ORIGIN_STOCK, cuplug__install_directory(), "/cuplug", error);
+}
+
+void cuplug__search_free_places(cuplug__search_directory *places, size_t n_places) {
+  for (size_t k = 0; k < n_places; k++) {
+    if (places[k].fd >= 0) close(places[k].fd);
+    free(places[k].directory.path);
+    free(places[k].directory.reason);
+  }
+  free(places);
 }
 
 void cuplug__search_end(cuplug__search *search) {
-  for (size_t k = 0; k < search->n_places; k++) {
-    cuplug__search_directory *place = &search->places[k];
-    if (place->fd >= 0) close(place->fd);
-    free(place->directory.path);
-    free(place->directory.reason);
-  }
-  free(search->places);
+  cuplug__search_free_places(search->places, search->n_places);
   cuplug__trust_end(&search->trust);
 }
 

@@ -39,6 +39,7 @@ typedef struct cuplug__added {
  * The only error is ERROR_MEMORY. */
 int cuplug__search_start(cuplug__search *search, const cuplug__added *added, cuplug_error *error);
 void cuplug__search_end(cuplug__search *search);
+void cuplug__search_free_places(cuplug__search_directory *places, size_t n_places);
 
 /* The names lib*.so in a directory, in bytewise order, for cuplug__search_free_names. On an error
  * they are freed; ERROR_PLUGIN: it cannot be read. */

@@ -74,29 +74,29 @@ static int find_user(const char *owner, uid_t *found) {
 }
 
 /* Reads names and numbers of users, separated by ":"; unknown ones are skipped. */
-static void trust_owners(cuplug__rules *rules, const char *owners) {
-  rules->n_trusted = 0;
-  while (owners && *owners && rules->n_trusted < CUPLUG__MAX_TRUSTED) {
+static void trust_owners(cuplug__trust *trust, const char *owners) {
+  trust->n_trusted = 0;
+  while (owners && *owners && trust->n_trusted < CUPLUG__MAX_TRUSTED) {
     char owner[256];
     const size_t n = strcspn(owners, ":");
     if (n && n < sizeof owner) {
       memcpy(owner, owners, n);
       owner[n] = 0;
-      rules->n_trusted += (uint32_t)find_user(owner, &rules->trusted[rules->n_trusted]);
+      trust->n_trusted += (uint32_t)find_user(owner, &trust->trusted[trust->n_trusted]);
     }
     owners += n + (owners[n] == ':');
   }
 }
 
-static int is_trusted(const cuplug__rules *rules, uid_t user) {
-  for (uint32_t k = 0; k < rules->n_trusted; k++)
-    if (rules->trusted[k] == user) return 1;
+static int is_trusted(const cuplug__trust *trust, uid_t user) {
+  for (uint32_t k = 0; k < trust->n_trusted; k++)
+    if (trust->trusted[k] == user) return 1;
   return 0;
 }
 
-static int check_group(const cuplug__rules *rules, int fd, const struct stat *s,
+static int check_group(const cuplug__trust *trust, int fd, const struct stat *s,
                        cuplug_error *error) {
-  if (!(s->st_mode & S_IWGRP) || rules->allow_group) return CUPLUG_OK;
+  if (!(s->st_mode & S_IWGRP) || trust->allow_group) return CUPLUG_OK;
   if (is_private(s->st_gid) && !has_access_list(fd)) return CUPLUG_OK;
   return cuplug__reject(
       error,
@@ -105,9 +105,9 @@ static int check_group(const cuplug__rules *rules, int fd, const struct stat *s,
       (unsigned)s->st_gid, (unsigned)s->st_mode & 0777u);
 }
 
-static int check_status(const cuplug__rules *rules, int fd, const struct stat *s, int is_above,
+static int check_status(const cuplug__trust *trust, int fd, const struct stat *s, int is_above,
                         cuplug_error *error) {
-  if (s->st_uid != 0 && s->st_uid != geteuid() && !is_trusted(rules, s->st_uid))
+  if (s->st_uid != 0 && s->st_uid != geteuid() && !is_trusted(trust, s->st_uid))
     return cuplug__reject(error,
                           "owned by user %u, expected root or user %u; CUPLUG_TRUSTED_OWNERS=%u "
                           "or CUPLUG_ALLOW_UNSAFE=1 allows it",
@@ -119,144 +119,104 @@ static int check_status(const cuplug__rules *rules, int fd, const struct stat *s
         "anyone may write it (mode %03o); remove this permission with chmod o-w, or "
         "set CUPLUG_ALLOW_UNSAFE=1",
         (unsigned)s->st_mode & 0777u);
-  return check_group(rules, fd, s, error);
+  return check_group(trust, fd, s, error);
 }
 
-static int check(const cuplug__rules *rules, int fd, int is_above, cuplug_error *error) {
+static int check(const cuplug__trust *trust, int fd, int is_above, cuplug_error *error) {
   struct stat s;
   if (fstat(fd, &s)) return cuplug__reject(error, "cannot be read: %s", strerror(errno));
-  return check_status(rules, fd, &s, is_above, error);
+  return check_status(trust, fd, &s, is_above, error);
 }
 
-int cuplug__owner_check(const cuplug__rules *rules, int fd, const struct stat *status,
+int cuplug__owner_check(const cuplug__trust *trust, int fd, const struct stat *status,
                         const char *path, cuplug_error *error) {
-  if (rules->allow_unsafe || cuplug__is_stock(path)) return CUPLUG_OK;
-  return status ? check_status(rules, fd, status, 0, error) : check(rules, fd, 0, error);
+  if (trust->allow_unsafe || cuplug__is_stock(path)) return CUPLUG_OK;
+  return status ? check_status(trust, fd, status, 0, error) : check(trust, fd, 0, error);
 }
 
-/* Opens the real path step by step. Links are no longer followed: one that has replaced a directory
- * meanwhile is an error. */
-static int walk(const cuplug__rules *rules, char *real, int flags, cuplug_error *error) {
-  int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), status = CUPLUG_OK;
-  char *name = real + 1;
-  while (fd >= 0 && *name && !status) {
+/* Opens the real path of a file or directory step by step. Links are no longer followed: one that
+ * has replaced a directory meanwhile is an error. The last folder is kept: most links lead to one.
+ */
+static int walk(cuplug__trust *trust, char *real, int flags, cuplug_error *error) {
+  int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  for (char *name = real + 1; fd >= 0 && *name;) {
     char *end = strchrnul(name, '/');
     const char after = *end;
-    if ((status = check(rules, fd, 1, error))) {
+    if (check(trust, fd, 1, error)) {
       name[-(name > real + 1)] = 0;
       cuplug__prefix(error, "%s, on the way to it: ", real);
-      break;
+      close(fd);
+      return CUPLUG__REFUSED;
     }
     *end = 0;
     const int next = openat(fd, name, (after ? O_PATH : flags) | O_NOFOLLOW | O_CLOEXEC);
     const int code = errno;
-    close(fd);
+    if (after || !(trust->folder = strndup(real, (size_t)(name - real))))
+      close(fd);
+    else
+      trust->folder_fd = fd;
     errno = code;
     fd = next;
     *end = after;
     name = end + (after != 0);
   }
-  if (!status) return fd;
-  close(fd);
-  return CUPLUG__REFUSED;
+  return fd;
 }
 
-int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
-                       cuplug_error *error) {
-  if (rules->allow_unsafe) return open(path, flags | O_CLOEXEC);
+static void forget_folder(cuplug__trust *trust) {
+  if (trust->folder) close(trust->folder_fd);
+  free(trust->folder);
+  trust->folder = NULL;
+}
+
+/* 1 if the file at a real path is in the folder that is kept; forgets another one. */
+static int is_in_folder(cuplug__trust *trust, const char *real) {
+  const size_t n = (size_t)(strrchr(real, '/') + 1 - real);
+  if (trust->folder && real[n] && !strncmp(trust->folder, real, n) && !trust->folder[n]) return 1;
+  forget_folder(trust);
+  return 0;
+}
+
+int cuplug__owner_open(cuplug__trust *trust, const char *path, int flags, cuplug_error *error) {
+  if (trust->allow_unsafe) return open(path, flags | O_CLOEXEC);
   char *real = realpath(path, NULL);
   if (!real) return -1;
-  int fd = cuplug__is_stock(real) ? open(real, flags | O_CLOEXEC) : walk(rules, real, flags, error);
+  const int fd = cuplug__is_stock(real)      ? open(real, flags | O_CLOEXEC)
+                 : is_in_folder(trust, real) ? openat(trust->folder_fd, strrchr(real, '/') + 1,
+                                                      flags | O_NOFOLLOW | O_CLOEXEC)
+                                             : walk(trust, real, flags, error);
   const int code = errno;
   free(real);
   errno = code;
   return fd;
 }
 
-/* ---- Links ----------------------------------------------------------------------------------- */
-
-void cuplug__folder_end(cuplug__folder *kept) {
-  if (kept->path) close(kept->fd);
-  free(kept->path);
-  kept->path = NULL;
-}
-
-/* For a folder of n bytes; 1 if it is the cached one, now or before. */
-static int keep_folder(const cuplug__rules *rules, const char *path, size_t n,
-                       cuplug__folder *kept) {
-  cuplug_error reason;
-  if (kept->path && !strncmp(kept->path, path, n) && !kept->path[n]) return 1;
-  cuplug__folder_end(kept);
-  kept->path = strndup(path, n);
-  if (!kept->path) return 0;
-  kept->fd = cuplug__owner_open(rules, kept->path, O_PATH | O_DIRECTORY, &reason);
-  if (kept->fd >= 0 && !check(rules, kept->fd, 1, &reason)) return 1;
-  if (kept->fd >= 0) close(kept->fd);
-  free(kept->path);
-  kept->path = NULL;
-  return 0;
-}
-
-/* Reads the target of the link at `path`; a relative one begins with the link's own folder. */
-static int read_link(int directory, const char *path, char *target, size_t room) {
-  const char *name = strrchr(path, '/') + 1;
-  const size_t above = (size_t)(name - path);
-  ssize_t n = above < room ? readlinkat(directory, name, target, room) : -1;
-  if (n <= 0 || (size_t)n + above >= room) return 0;
-  const size_t before = *target == '/' ? 0 : above;
-  memmove(target + before, target, (size_t)n);
-  memcpy(target, path, before);
-  target[before + (size_t)n] = 0;
-  return 1;
-}
-
-int cuplug__owner_open_link(const cuplug__rules *rules, int directory, const char *path, int flags,
-                            cuplug__folder *kept) {
-  char target[2048];
-  if (rules->allow_unsafe || !read_link(directory, path, target, sizeof target)) return -1;
-  const char *name = strrchr(target, '/') + 1;
-  if (name == target + 1 || !keep_folder(rules, target, (size_t)(name - 1 - target), kept))
-    return -1;
-  return openat(kept->fd, name, flags | O_NOFOLLOW | O_CLOEXEC);
-}
-
 /* ---- Settings, and the allow-list ------------------------------------------------------------ */
 
 #define MAX_LIST_BYTES (16 << 20)
+#define DIGITS (2 * CUPLUG__DIGEST_BYTES)
 
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-/* Reads 64 hexadecimal digits that end a line or come before a space. */
-static int parse_digest(const char *line, uint8_t digest[CUPLUG__DIGEST_BYTES]) {
+/* 64 hexadecimal digits that end a line or come before a space; NULL: none. */
+static const char *digest_in(const char *line) {
   line += *line == '\\'; /* sha256sum marks escaped file names so */
-  for (int k = 0; k < CUPLUG__DIGEST_BYTES; k++, line += 2) {
-    int high = hex_digit(line[0]);
-    int low = high < 0 ? -1 : hex_digit(line[1]);
-    if (low < 0) return 0;
-    digest[k] = (uint8_t)(high << 4 | low);
-  }
-  return !*line || *line == ' ' || *line == '\t';
+  const int is_digest = strspn(line, "0123456789abcdefABCDEF") == DIGITS;
+  return is_digest && strchr(" \t", line[DIGITS]) ? line : NULL;
 }
 
-/* Reads the digests from the list's text, which is split into lines. */
-static int parse_list(cuplug__trust *trust, char *text, cuplug_error *error) {
-  size_t n_lines = 1;
-  for (const char *c = text; *c; c++) n_lines += *c == '\n';
+/* Finds the digests in the list's text, which is split into lines. */
+static int parse_list(cuplug__trust *trust, cuplug_error *error) {
+  size_t n_lines = 1, number = 1;
+  for (const char *c = trust->list; *c; c++) n_lines += *c == '\n';
   trust->digests = malloc(n_lines * sizeof(*trust->digests));
   if (!trust->digests) return cuplug__no_memory(error, "reading the allow-list");
-  for (size_t number = 1; text; number++) {
+  for (char *text = trust->list; text; number++) {
     char *line = text;
     text = strchr(line, '\n');
     if (text) *text++ = 0;
     line[strcspn(line, "\r")] = 0;
     line += strspn(line, " \t");
     if (!*line || *line == '#') continue;
-    if (!parse_digest(line, trust->digests[trust->n_digests]))
+    if (!(trust->digests[trust->n_digests] = digest_in(line)))
       return cuplug__reject(
           error, "line %zu: got no SHA-256 digest, expected 64 hexadecimal digits", number);
     trust->n_digests++;
@@ -270,24 +230,21 @@ static int read_list(cuplug__trust *trust, int fd, cuplug_error *error) {
     return cuplug__reject(
         error, "got a larger or special file, expected a regular file of at most 16 MiB");
   size_t room = (size_t)status.st_size, n = 0;
-  char *text = malloc(room + 1);
+  char *text = trust->list = malloc(room + 1);
   if (!text) return cuplug__no_memory(error, "reading the allow-list");
   for (ssize_t step = 1; step > 0 && n<room; n += step> 0 ? (size_t)step : 0)
     step = read(fd, text + n, room - n);
   text[n] = 0;
-  int result = n == room ? parse_list(trust, text, error)
-                         : cuplug__reject(error, "cannot be read to its end");
-  free(text);
-  return result;
+  return n == room ? parse_list(trust, error) : cuplug__reject(error, "cannot be read to its end");
 }
 
 static int open_list(cuplug__trust *trust, const char *path, cuplug_error *error) {
   if (*path != '/') return cuplug__reject(error, "relative path");
-  int fd = cuplug__owner_open(&trust->rules, path, O_RDONLY | O_NONBLOCK, error);
+  int fd = cuplug__owner_open(trust, path, O_RDONLY | O_NONBLOCK, error);
   if (fd == CUPLUG__REFUSED) return CUPLUG_ERROR_PLUGIN;
   if (fd < 0 && errno == ENOMEM) return cuplug__no_memory(error, "reading the allow-list");
   if (fd < 0) return cuplug__reject(error, "cannot be opened: %s", strerror(errno));
-  int result = cuplug__owner_check(&trust->rules, fd, NULL, path, error);
+  int result = cuplug__owner_check(trust, fd, NULL, path, error);
   if (!result) result = read_list(trust, fd, error);
   close(fd);
   return result;
@@ -300,25 +257,32 @@ static int is_set(const char *variable) {
 
 int cuplug__trust_start(cuplug__trust *trust, cuplug_error *error) {
   const char *list = secure_getenv("CUPLUG_ALLOW_LIST");
-  trust->rules.allow_unsafe = is_set("CUPLUG_ALLOW_UNSAFE");
-  trust->rules.allow_group = is_set("CUPLUG_ALLOW_GROUP");
-  trust_owners(&trust->rules, secure_getenv("CUPLUG_TRUSTED_OWNERS"));
+  trust->allow_unsafe = is_set("CUPLUG_ALLOW_UNSAFE");
+  trust->allow_group = is_set("CUPLUG_ALLOW_GROUP");
+  trust_owners(trust, secure_getenv("CUPLUG_TRUSTED_OWNERS"));
   trust->in_place = is_set("CUPLUG_LOAD_IN_PLACE");
   trust->has_list = list && *list;
+  trust->folder = trust->list = NULL;
   trust->digests = NULL;
   trust->n_digests = 0;
   cuplug__clear(&trust->fault);
   if (!trust->has_list) return CUPLUG_OK;
   int status = open_list(trust, list, &trust->fault);
   if (!status) return CUPLUG_OK;
-  if (status == CUPLUG_ERROR_MEMORY) return cuplug__no_memory(error, "reading the allow-list");
+  if (status == CUPLUG_ERROR_MEMORY) {
+    cuplug__trust_end(trust);
+    return cuplug__no_memory(error, "reading the allow-list");
+  }
   cuplug__prefix(&trust->fault,
                  "not accepted, because CUPLUG_ALLOW_LIST cannot be used: %s: ", list);
   return CUPLUG_OK;
 }
 
 void cuplug__trust_end(cuplug__trust *trust) {
+  forget_folder(trust);
+  free(trust->list);
   free(trust->digests);
+  trust->list = NULL;
   trust->digests = NULL;
 }
 
@@ -352,10 +316,10 @@ int cuplug__trust_check_digest(const cuplug__trust *trust, int fd, cuplug_error 
   uint8_t digest[CUPLUG__DIGEST_BYTES];
   int status = digest_bounded(fd, digest, error);
   if (status) return status;
-  for (size_t k = 0; k < trust->n_digests; k++)
-    if (!memcmp(trust->digests[k], digest, sizeof(digest))) return CUPLUG_OK;
-  char text[2 * CUPLUG__DIGEST_BYTES + 1];
+  char text[DIGITS + 1];
   for (size_t k = 0; k < CUPLUG__DIGEST_BYTES; k++) sprintf(text + 2 * k, "%02x", digest[k]);
+  for (size_t k = 0; k < trust->n_digests; k++)
+    if (!strncasecmp(trust->digests[k], text, DIGITS)) return CUPLUG_OK;
   return cuplug__reject(error, "not on the allow-list of CUPLUG_ALLOW_LIST: its SHA-256 is %s",
                         text);
 }

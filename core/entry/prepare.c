@@ -118,21 +118,14 @@ static cuplug__state_slot *slot_of(cuplug__states *states, cuplug_device device)
   return &states->slots[device.type == CUPLUG_CUDA ? 1 + device.id : 0];
 }
 
-static int make_entered(const cuplug__states *states, const cuplug_call *call, cuplug_error *error,
-                        void **state) {
+static int make(const cuplug__states *states, const cuplug_call *call, cuplug_error *error,
+                void **state) {
   cuplug__run run = {.error = error, .device = call->device};
   const cuplug_call asked = cuplug__bare_call(&run);
+  CUPLUG__RELAXED mode = cuplug__capture_allow_unsafe(); /* it may allocate during a capture */
   CUPLUG__ROUNDING before = cuplug__rounding_read();
   int status = states->create(&asked, state);
   return status ? status : error->status; /* any report is an error */
-}
-
-static int make(const cuplug__states *states, const cuplug_call *call, cuplug_error *error,
-                void **state) {
-  if (call->device.type != CUPLUG_CUDA) return make_entered(states, call, error, state);
-  CUPLUG__RELAXED mode =
-      cuplug__capture_allow_unsafe(); /* it may allocate while a graph is captured */
-  return make_entered(states, call, error, state);
 }
 
 /* ---- One for all calls ----------------------------------------------------------------------- */

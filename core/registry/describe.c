@@ -25,7 +25,7 @@ static int digest_plugin(const cuplug__plugin *plugin, uint8_t digest[32], cuplu
   cuplug__identity after;
   const int fd = open(plugin->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   int status = fd < 0 ? CUPLUG_OK : cuplug__digest_file(fd, plugin->identity.bytes, digest, error);
-  const int is_same = fd >= 0 && cuplug__identity_of_open(fd, &after) &&
+  const int is_same = fd >= 0 && cuplug__identity_of(fd, "", &after) &&
                       cuplug__identity_equal(&after, &plugin->identity);
   if (fd >= 0) close(fd);
   if (is_same) return status;
@@ -37,16 +37,12 @@ static int digest_plugin(const cuplug__plugin *plugin, uint8_t digest[32], cuplu
 int cuplug_operator_digest(const cuplug_operator *op, uint8_t digest[32], cuplug_error *error) {
   cuplug__plugin *plugin = (cuplug__plugin *)op->plugin;
   cuplug__clear(error);
-  cuplug__registry_lock();
-  const int has_digest = plugin->has_digest;
-  if (has_digest) memcpy(digest, plugin->digest, sizeof plugin->digest);
-  cuplug__registry_unlock();
-  if (has_digest) return CUPLUG_OK;
-  int status = digest_plugin(plugin, digest, error);
+  int status = plugin->has_digest ? CUPLUG_OK : digest_plugin(plugin, digest, error);
   if (status) return status;
   cuplug__registry_lock();
-  memcpy(plugin->digest, digest, sizeof plugin->digest);
+  if (!plugin->has_digest) memcpy(plugin->digest, digest, sizeof plugin->digest);
   plugin->has_digest = 1;
+  memcpy(digest, plugin->digest, sizeof plugin->digest);
   cuplug__registry_unlock();
   return CUPLUG_OK;
 }

@@ -54,7 +54,7 @@ static void keep_near(suggestions *near, int far, const char *text) {
   snprintf(near->names[at].text, sizeof(near->names[at].text), "%s", text);
 }
 
-/* Compares with all operators, or those of similarly named plugins if a plugin was named. */
+/* Compares with all operators; if a plugin was named, only with operators of similar plugins. */
 static void collect_suggestions(const query *asked, const cuplug_listing *listing,
                                 suggestions *near) {
   char op[CUPLUG_MAX_NAME], text[2 * CUPLUG_MAX_NAME];
@@ -115,8 +115,8 @@ static void append_rejected(const query *asked, const cuplug_listing *listing,
 }
 
 static void append_directories(const cuplug_listing *listing, cuplug_error *error) {
-  for (size_t k = 0; k < listing->n_directories; k++) {
-    const cuplug_directory *d = &listing->directories[k];
+  for (size_t k = 0; k < listing->n_places; k++) {
+    const cuplug_directory *d = &listing->places[k].directory;
     if (d->reason)
       cuplug__append(error, "\n  not searched: %s (%s)", d->path, d->reason);
     else
@@ -232,12 +232,12 @@ static cuplug_operator *recall(const query *asked, uint64_t moment, int loaded_o
 }
 
 /* The plugin of a file; the process may have an older version of its code. */
-static int take_file(int directory, const char *path, const cuplug__trust *trust,
-                     cuplug__plugin **plugin, cuplug_error *error) {
+static int take_file(int directory, const char *path, cuplug__trust *trust, cuplug__plugin **plugin,
+                     cuplug_error *error) {
   cuplug__candidate candidate;
   *plugin = cuplug__registry_loaded_from(path);
   if (*plugin) return CUPLUG_OK;
-  int status = cuplug__candidate_read(directory, path, trust, NULL, &candidate, error);
+  int status = cuplug__candidate_read(directory, path, trust, &candidate, error);
   if (!status) status = cuplug__check_listed(candidate.fd, trust, error);
   if (!status) {
     cuplug__registry_lock();

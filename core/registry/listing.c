@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_SHORT_TEXT 64
 
@@ -18,10 +19,9 @@ static const char doing[] = "listing plugins";
 /* A listing that grows. The indices hold files that count. */
 typedef struct builder {
   cuplug_listing *listing;
-  const cuplug__trust *trust;
+  cuplug__trust *trust;
   size_t room;
   cuplug__index by_name, by_identity;
-  cuplug__folder folder;
 } builder;
 
 int cuplug__file_counts(const cuplug_file *file) {
@@ -183,7 +183,7 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
   int status = new_file(b, path, origin, &file, error);
   if (status) return status;
   const cuplug__plugin *loaded = cuplug__registry_loaded_from(path);
-  int result = cuplug__candidate_read(directory, path, b->trust, &b->folder, &candidate, &reason);
+  int result = cuplug__candidate_read(directory, path, b->trust, &candidate, &reason);
   file->identity = candidate.identity;
   if (loaded && !cuplug__identity_equal(&loaded->identity, &candidate.identity)) {
     status = fill_changed(file, loaded, error);
@@ -233,16 +233,16 @@ static int add_all_files(builder *b, cuplug__search *search, cuplug_error *error
   return status;
 }
 
-static int take_directories(cuplug_listing *listing, cuplug__search *search, cuplug_error *error) {
-  listing->directories = calloc(search->n_places + 1, sizeof(*listing->directories));
-  if (!listing->directories) return cuplug__no_memory(error, doing);
-  for (size_t k = 0; k < search->n_places; k++) {
-    listing->directories[k] = search->places[k].directory;
-    search->places[k].directory.path = NULL;
-    search->places[k].directory.reason = NULL;
+/* They are no longer open. */
+static void take_directories(cuplug_listing *listing, cuplug__search *search) {
+  listing->places = search->places;
+  listing->n_places = search->n_places;
+  search->places = NULL;
+  search->n_places = 0;
+  for (size_t k = 0; k < listing->n_places; k++) {
+    if (listing->places[k].fd >= 0) close(listing->places[k].fd);
+    listing->places[k].fd = -1;
   }
-  listing->n_directories = search->n_places;
-  return CUPLUG_OK;
 }
 
 int cuplug__listing_make(cuplug__search *search, int with_files, cuplug_listing **listing,
@@ -251,10 +251,9 @@ int cuplug__listing_make(cuplug__search *search, int with_files, cuplug_listing 
   *listing = NULL;
   if (!b.listing) return cuplug__no_memory(error, doing);
   int status = with_files ? add_all_files(&b, search, error) : CUPLUG_OK;
-  if (!status) status = take_directories(b.listing, search, error);
+  take_directories(b.listing, search);
   cuplug__index_end(&b.by_name);
   cuplug__index_end(&b.by_identity);
-  cuplug__folder_end(&b.folder);
   if (status)
     cuplug_free_listing(b.listing);
   else
@@ -274,23 +273,18 @@ int cuplug_list(int with_files, cuplug_listing **listing, cuplug_error *error) {
 
 void cuplug_free_listing(cuplug_listing *listing) {
   if (!listing) return;
-  for (size_t k = 0; k < listing->n_directories; k++) {
-    free(listing->directories[k].path);
-    free(listing->directories[k].reason);
-  }
+  cuplug__search_free_places(listing->places, listing->n_places);
   for (size_t k = 0; k < listing->n_files; k++) end_file(&listing->files[k]);
-  free(listing->directories);
   free(listing->files);
   free(listing);
 }
 
-static int inspect(const char *path, const cuplug__trust *trust, cuplug_file *file,
-                   cuplug_error *error) {
+static int inspect(const char *path, cuplug__trust *trust, cuplug_file *file, cuplug_error *error) {
   cuplug__candidate candidate;
   cuplug_error reason;
   start_file(file, strdup(path), CUPLUG_ORIGIN_LOADED);
   if (!file->path) return cuplug__no_memory(error, doing);
-  int result = cuplug__candidate_read(AT_FDCWD, path, trust, NULL, &candidate, &reason);
+  int result = cuplug__candidate_read(AT_FDCWD, path, trust, &candidate, &reason);
   if (!result) result = cuplug__check_listed(candidate.fd, trust, &reason);
   int status = describe(file, &candidate, result, &reason, error);
   file->loaded = cuplug__registry_is_loaded(&candidate.identity);
@@ -321,10 +315,10 @@ void cuplug_free_file(cuplug_file *file) {
 
 /* ---- Queries of a listing, its directories and its files ----------------------------------- */
 
-size_t cuplug_listing_n_directories(const cuplug_listing *x) { return x->n_directories; }
+size_t cuplug_listing_n_directories(const cuplug_listing *x) { return x->n_places; }
 
 const cuplug_directory *cuplug_listing_directory(const cuplug_listing *x, size_t k) {
-  return k < x->n_directories ? &x->directories[k] : NULL;
+  return k < x->n_places ? &x->places[k].directory : NULL;
 }
 
 size_t cuplug_listing_n_files(const cuplug_listing *x) { return x->n_files; }

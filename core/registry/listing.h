@@ -20,8 +20,8 @@ struct cuplug_file {
 };
 
 struct cuplug_listing {
-  cuplug_directory *directories;
-  size_t n_directories;
+  cuplug__search_directory *places; /* owned */
+  size_t n_places;
   cuplug_file *files;
   size_t n_files;
 };

@@ -131,7 +131,7 @@ static int fail_replaced(const cuplug__plugin *plugin, cuplug_error *error) {
 }
 
 /* Opens the file, which must be the one whose table was read. */
-static int open_unchanged(const cuplug__plugin *plugin, const cuplug__trust *trust, int *fd,
+static int open_unchanged(const cuplug__plugin *plugin, cuplug__trust *trust, int *fd,
                           cuplug_error *error) {
   cuplug__identity now;
   int status = cuplug__open_file(plugin->path, trust, fd, &now, error);
@@ -151,7 +151,7 @@ static int find_source(cuplug__plugin *plugin, cuplug__source *source, cuplug_er
   status = open_unchanged(plugin, &trust, &fd, error);
   if (!status) status = choose_source(plugin, &trust, fd, source, error);
   if (!status &&
-      !(cuplug__identity_of_open(fd, &after) && cuplug__identity_equal(&after, &plugin->identity)))
+      !(cuplug__identity_of(fd, "", &after) && cuplug__identity_equal(&after, &plugin->identity)))
     status = fail_replaced(plugin, error);
   if (!status)
     status =

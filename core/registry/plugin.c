@@ -4,6 +4,7 @@
 #include "base/dtype.h"
 #include "base/status.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,19 +26,14 @@ static void read_tensors(cuplug__callable *o) {
     const cuplug_parameter *x = &s->parameters[i];
     if (i < s->n_parameters && x->kind > CUPLUG_PARAMETER_INOUT) {
       o->scalars[o->n_scalars++] = (uint8_t)i;
-      if (x->kind == CUPLUG_PARAMETER_ARRAYS) o->names.list = x->name, o->names.n_lists++;
       continue;
     }
     o->n_arrays += i < s->n_parameters;
     like[n] = 0;
     while (like[n] < n && (arrays[like[n]]->has_default || !is_alike(x, arrays[like[n]])))
       like[n]++;
-    o->names.tensors[n] = x->name;
     arrays[n++] = x;
   }
-  o->names.operator_name = s->name;
-  o->names.n_tensors = n;
-  o->names.n_single = o->n_arrays;
 }
 
 static int make_states(const cuplug__state_key *key, cuplug__states **states, cuplug_error *error) {
@@ -50,28 +46,39 @@ static int make_states(const cuplug__state_key *key, cuplug__states **states, cu
   return CUPLUG_OK;
 }
 
-void cuplug__make_overload(cuplug__callable *o, const cuplug_overload *row, const char **tensors) {
+void cuplug__make_overload(cuplug__callable *o, const cuplug_overload *row) {
   o->row = row;
-  o->names.tensors = tensors;
-  o->names.row = row;
   o->signature = row->parsed;
   o->prefers_host =
       *row->host_entry && !(*row->cuda_entry && row->flags & CUPLUG_OVERLOAD_PREFERS_CUDA);
   read_tensors(o);
 }
 
-void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *names, uint32_t tensor,
+/* The single arrays and the outputs, by number; "" without a name. */
+static const char *array_name(const cuplug_signature *s, uint32_t number) {
+  for (int32_t i = 0; i < s->n_parameters + s->n_outputs; i++)
+    if ((i >= s->n_parameters || s->parameters[i].kind <= CUPLUG_PARAMETER_INOUT) && !number--)
+      return s->parameters[i].name;
+  return "";
+}
+
+static const char *list_name(const cuplug_signature *s) {
+  const cuplug_parameter *x = s->parameters;
+  while (x->kind != CUPLUG_PARAMETER_ARRAYS) x++;
+  return x->name;
+}
+
+void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__callable *o, uint32_t tensor,
                          uint32_t n_inputs) {
-  if (tensor == UINT32_MAX) { /* of a list that is apart */
-    snprintf(text, CUPLUG__NAME_BYTES, "%s", names->n_lists == 1 ? names->list : "a list");
-    return;
-  }
-  const int is_output = tensor >= n_inputs;
-  const uint32_t at = is_output ? names->n_single + (tensor - n_inputs) : tensor;
-  const int is_in_list = names->n_lists && !is_output && at >= names->n_single;
-  const char *name = at < names->n_tensors && !is_in_list ? names->tensors[at] : "";
-  if (is_in_list && names->n_lists == 1)
-    snprintf(text, CUPLUG__NAME_BYTES, "%s[%u]", names->list, at - names->n_single);
+  const cuplug_signature *s = o->signature;
+  const int is_output = tensor != UINT32_MAX && tensor >= n_inputs;
+  const int is_in_list = s->n_lists && !is_output && tensor >= o->n_arrays;
+  const char *name =
+      is_in_list ? "" : array_name(s, is_output ? o->n_arrays + (tensor - n_inputs) : tensor);
+  if (tensor == UINT32_MAX) /* of a list that is apart */
+    snprintf(text, CUPLUG__NAME_BYTES, "%s", s->n_lists == 1 ? list_name(s) : "a list");
+  else if (is_in_list && s->n_lists == 1)
+    snprintf(text, CUPLUG__NAME_BYTES, "%s[%u]", list_name(s), tensor - o->n_arrays);
   else if (*name || is_output)
     snprintf(text, CUPLUG__NAME_BYTES, "%s", *name ? name : "its output");
   else
@@ -89,8 +96,7 @@ enum {
 
 struct cuplug__overload_sets {
   uint32_t n_words, n_parameters; /* of the row with most of them */
-  /* [parameter][code][word], then [number of arguments][word]: for the omitted rest */
-  uint64_t words[];
+  uint64_t words[];               /* [parameter][code][word] */
 };
 
 static size_t place_of(const cuplug__overload_sets *sets, uint32_t parameter, uint32_t code) {
@@ -132,49 +138,30 @@ static void add_numbers(cuplug__overload_sets *sets, uint32_t i, uint64_t dtypes
   if (dtypes & complexes) add_kind(sets, i, CUPLUG_ARGUMENT_COMPLEX, row);
 }
 
+/* Kinds of parameters, and of arguments other than arrays and numbers. */
+static const int32_t other_kinds[][2] = {{CUPLUG_PARAMETER_LIST, CUPLUG_ARGUMENT_LIST},
+                                         {CUPLUG_PARAMETER_ARRAYS, CUPLUG_ARGUMENT_LIST},
+                                         {CUPLUG_PARAMETER_HANDLE, CUPLUG_ARGUMENT_HANDLE},
+                                         {CUPLUG_PARAMETER_DTYPE, CUPLUG_ARGUMENT_DTYPE},
+                                         {CUPLUG_PARAMETER_DTYPE, CUPLUG_ARGUMENT_STRING},
+                                         {CUPLUG_PARAMETER_STRING, CUPLUG_ARGUMENT_STRING},
+                                         {CUPLUG_PARAMETER_CHOICE, CUPLUG_ARGUMENT_STRING}};
+
 static void add_parameter(cuplug__overload_sets *sets, uint32_t i, const cuplug_signature *s,
                           uint32_t row) {
+  if (i >= (uint32_t)s->n_parameters) {
+    add_kind(sets, i, CUPLUG_ARGUMENT_ABSENT, row);
+    return;
+  }
   const cuplug_parameter *x = &s->parameters[i];
   const uint64_t dtypes = x->type_variable < 0 ? 0 : s->variables[x->type_variable].dtypes;
   if (x->has_default) add_kind(sets, i, CUPLUG_ARGUMENT_ABSENT, row);
   if (x->default_kind == CUPLUG_ARGUMENT_NONE) add_kind(sets, i, CUPLUG_ARGUMENT_NONE, row);
-  switch (x->kind) {
-  case CUPLUG_PARAMETER_ARRAY:
-  case CUPLUG_PARAMETER_INOUT:
-    add_array(sets, i, x, dtypes, row);
-    break;
-  case CUPLUG_PARAMETER_SCALAR:
+  if (x->kind <= CUPLUG_PARAMETER_INOUT) add_array(sets, i, x, dtypes, row);
+  if (x->kind == CUPLUG_PARAMETER_SCALAR || x->kind == CUPLUG_PARAMETER_LIST)
     add_numbers(sets, i, dtypes, row);
-    break;
-  case CUPLUG_PARAMETER_LIST:
-    add_numbers(sets, i, dtypes, row);
-    add_kind(sets, i, CUPLUG_ARGUMENT_LIST, row);
-    break;
-  case CUPLUG_PARAMETER_ARRAYS:
-    add_kind(sets, i, CUPLUG_ARGUMENT_LIST, row);
-    break;
-  case CUPLUG_PARAMETER_HANDLE:
-    add_kind(sets, i, CUPLUG_ARGUMENT_HANDLE, row);
-    break;
-  default:
-    if (x->kind == CUPLUG_PARAMETER_DTYPE) add_kind(sets, i, CUPLUG_ARGUMENT_DTYPE, row);
-    add_kind(sets, i, CUPLUG_ARGUMENT_STRING, row);
-  }
-}
-
-static void add_row(cuplug__overload_sets *sets, const cuplug_signature *s, uint32_t row) {
-  uint32_t needed = 0;
-  for (uint32_t i = 0; i < sets->n_parameters; i++) {
-    if (i >= (uint32_t)s->n_parameters) {
-      add_kind(sets, i, CUPLUG_ARGUMENT_ABSENT, row);
-      continue;
-    }
-    add_parameter(sets, i, s, row);
-    if (!s->parameters[i].has_default) needed = i + 1;
-  }
-  for (uint32_t n = needed; n <= sets->n_parameters; n++)
-    sets->words[place_of(sets, sets->n_parameters, 0) + (size_t)n * sets->n_words + row / 64] |=
-        1ull << row % 64;
+  for (size_t k = 0; k < sizeof other_kinds / sizeof *other_kinds; k++)
+    if (other_kinds[k][0] == x->kind) add_kind(sets, i, other_kinds[k][1], row);
 }
 
 int cuplug__overloads_make(cuplug_operator *op, cuplug_error *error) {
@@ -184,12 +171,14 @@ int cuplug__overloads_make(cuplug_operator *op, cuplug_error *error) {
     if ((uint32_t)op->overloads[k].signature->n_parameters > n_parameters)
       n_parameters = (uint32_t)op->overloads[k].signature->n_parameters;
   const uint32_t n_words = (op->n_overloads + 63) / 64;
-  const size_t n = ((size_t)n_parameters * N_CODES + n_parameters + 1) * n_words;
+  const size_t n = (size_t)n_parameters * N_CODES * n_words;
   op->rows = calloc(1, sizeof *op->rows + n * sizeof *op->rows->words);
   if (!op->rows) return cuplug__no_memory(error, "registering an operator");
   op->rows->n_words = n_words;
   op->rows->n_parameters = n_parameters;
-  for (uint32_t k = 0; k < op->n_overloads; k++) add_row(op->rows, op->overloads[k].signature, k);
+  for (uint32_t k = 0; k < op->n_overloads; k++)
+    for (uint32_t i = 0; i < n_parameters; i++)
+      add_parameter(op->rows, i, op->overloads[k].signature, k);
   return CUPLUG_OK;
 }
 
@@ -200,22 +189,24 @@ static uint32_t rank_of(const cuplug_argument *a) {
   return N_KINDS + (ndim < 0 || ndim > MAX_RANK ? MAX_RANK : (uint32_t)ndim);
 }
 
-/* The sets that an overload must be in, by their first words. Returns their number. */
-static uint32_t choose_sets(const cuplug__overload_sets *sets, const cuplug_argument *args,
-                            uint32_t n_args, const uint64_t *chosen[]) {
+/* The sets that an overload must be in, by their first words. Returns their number; -1: none is in
+ * all of them. */
+static int32_t choose_sets(const cuplug__overload_sets *sets, const cuplug_argument *args,
+                           uint32_t n_args, const uint64_t *chosen[]) {
   const uint64_t *words = sets->words;
-  uint32_t n = 0;
-  chosen[n++] = words + place_of(sets, sets->n_parameters, 0) + (size_t)n_args * sets->n_words;
+  int32_t n = 0;
+  for (uint32_t i = n_args; i < sets->n_parameters; i++)
+    chosen[n++] = words + place_of(sets, i, CUPLUG__N_DTYPES + CUPLUG_ARGUMENT_ABSENT);
   for (uint32_t i = 0; i < n_args; i++) {
     const cuplug_argument *a = &args[i];
     uint32_t code = CUPLUG__N_DTYPES + a->kind;
     if (a->kind == CUPLUG_ARGUMENT_ARRAY) {
       const uint64_t bit = cuplug__dtype_bit(cuplug_type(&a->tensor));
-      if (!bit) return 0;
+      if (!bit) return -1;
       code = (uint32_t)__builtin_ctzll(bit);
       chosen[n++] = words + place_of(sets, i, rank_of(a));
     } else if (a->kind > CUPLUG_ARGUMENT_DTYPE) {
-      return 0;
+      return -1;
     }
     chosen[n++] = words + place_of(sets, i, code);
   }
@@ -225,13 +216,13 @@ static uint32_t choose_sets(const cuplug__overload_sets *sets, const cuplug_argu
 uint32_t cuplug__overloads_next(const cuplug_operator *op, const cuplug_argument *args,
                                 uint32_t n_args, uint32_t from) {
   const cuplug__overload_sets *sets = op->rows;
-  const uint64_t *chosen[2 * CUPLUG_MAX_ARGUMENTS + 1];
+  const uint64_t *chosen[2 * CUPLUG_MAX_ARGUMENTS];
   if (n_args > sets->n_parameters) return op->n_overloads;
-  const uint32_t n = choose_sets(sets, args, n_args, chosen);
+  const int32_t n = choose_sets(sets, args, n_args, chosen);
   uint64_t mask = ~0ull << from % 64;
-  for (uint32_t w = from / 64; n && w < sets->n_words; w++, mask = ~0ull) {
+  for (uint32_t w = from / 64; n >= 0 && w < sets->n_words; w++, mask = ~0ull) {
     uint64_t rows = mask;
-    for (uint32_t k = 0; k < n && rows; k++) rows &= chosen[k][w];
+    for (int32_t k = 0; k < n && rows; k++) rows &= chosen[k][w];
     if (rows) return w * 64 + (uint32_t)__builtin_ctzll(rows);
   }
   return op->n_overloads;
@@ -252,9 +243,8 @@ cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const cha
   return NULL;
 }
 
-/* The operators, in the order of their first overloads, with their numbers of overloads. Records
- * for each overload the operator that it belongs to. */
-static int name_operators(cuplug__plugin *plugin, uint32_t *owners, cuplug_error *error) {
+/* The operators, in the order of their first overloads, with their numbers of overloads. */
+static int name_operators(cuplug__plugin *plugin, cuplug_error *error) {
   static _Atomic uint64_t n_made;
   for (uint32_t k = 0; k < plugin->table.n_rows; k++) {
     const char *name = plugin->table.rows[k].parsed->name;
@@ -268,60 +258,37 @@ static int name_operators(cuplug__plugin *plugin, uint32_t *owners, cuplug_error
         return cuplug__no_memory(error, doing);
     }
     op->n_overloads++;
-    owners[k] = (uint32_t)(op - plugin->operators);
   }
   return CUPLUG_OK;
 }
 
-static size_t count_tensors(const cuplug_overload *row) {
-  return (size_t)(row->parsed->n_parameters + row->parsed->n_outputs);
+static int make_overload(cuplug__plugin *plugin, const cuplug_overload *row, cuplug_error *error) {
+  cuplug_operator *op = cuplug__plugin_operator(plugin, row->parsed->name);
+  cuplug__callable *overload = &op->overloads[op->n_overloads++];
+  const uint32_t when = row->flags & (CUPLUG_OVERLOAD_NONBLOCKING | CUPLUG_OVERLOAD_PREFERS_CUDA);
+  const int is_short = *row->host_entry && when == CUPLUG_OVERLOAD_NONBLOCKING;
+  cuplug__make_overload(overload, row);
+  overload->inline_call_bytes = is_short ? INLINE_CALL_BYTES : -1;
+  overload->states = plugin->states;
+  return *row->state.symbol ? make_states(&row->state, &overload->states, error) : CUPLUG_OK;
 }
 
-static int make_overloads(cuplug__plugin *plugin, const uint32_t *owners, cuplug_error *error) {
-  int status = CUPLUG_OK;
-  cuplug__callable *next = plugin->overloads;
-  const char **tensors = plugin->tensors;
+int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
+  const uint32_t n_rows = plugin->table.n_rows;
+  plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
+  cuplug__callable *next = plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
+  if (!plugin->operators || !plugin->overloads) return cuplug__no_memory(error, doing);
+  int status = name_operators(plugin, error);
+  if (!status) status = make_states(&plugin->table.state, &plugin->states, error);
   for (uint32_t k = 0; k < plugin->n_operators; k++) {
     plugin->operators[k].overloads = next;
     next += plugin->operators[k].n_overloads;
     plugin->operators[k].n_overloads = 0;
   }
-  for (uint32_t k = 0; k < plugin->table.n_rows && !status; k++) {
-    const cuplug_overload *row = &plugin->table.rows[k];
-    cuplug_operator *op = &plugin->operators[owners[k]];
-    cuplug__callable *overload = &op->overloads[op->n_overloads++];
-    cuplug__make_overload(overload, row, tensors);
-    tensors += count_tensors(row);
-    const uint32_t when = row->flags & (CUPLUG_OVERLOAD_NONBLOCKING | CUPLUG_OVERLOAD_PREFERS_CUDA);
-    const int is_short = *row->host_entry && when == CUPLUG_OVERLOAD_NONBLOCKING;
-    overload->inline_call_bytes = is_short ? INLINE_CALL_BYTES : -1;
-    overload->states = plugin->states;
-    if (*row->state.symbol) status = make_states(&row->state, &overload->states, error);
-  }
-  return status;
-}
-
-static int fill(cuplug__plugin *plugin, uint32_t *owners, cuplug_error *error) {
-  int status = name_operators(plugin, owners, error);
-  if (!status) status = make_states(&plugin->table.state, &plugin->states, error);
-  if (!status) status = make_overloads(plugin, owners, error);
+  for (uint32_t k = 0; k < n_rows && !status; k++)
+    status = make_overload(plugin, &plugin->table.rows[k], error);
   for (uint32_t k = 0; k < plugin->n_operators && !status; k++)
     status = cuplug__overloads_make(&plugin->operators[k], error);
-  return status;
-}
-
-int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
-  const uint32_t n_rows = plugin->table.n_rows;
-  size_t n_tensors = 1;
-  for (uint32_t k = 0; k < n_rows; k++) n_tensors += count_tensors(&plugin->table.rows[k]);
-  uint32_t *owners = calloc(n_rows, sizeof *owners);
-  plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
-  plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
-  plugin->tensors = calloc(n_tensors, sizeof(*plugin->tensors));
-  int status = owners && plugin->operators && plugin->overloads && plugin->tensors
-                   ? fill(plugin, owners, error)
-                   : cuplug__no_memory(error, doing);
-  free(owners);
   return status;
 }
 
@@ -346,7 +313,6 @@ void cuplug__plugin_free(cuplug__plugin *plugin) {
   free(plugin->path);
   free(plugin->operators);
   free(plugin->overloads);
-  free(plugin->tensors);
   free(plugin);
 }
 
@@ -370,6 +336,6 @@ int cuplug__plugin_make(cuplug__candidate *candidate, const char *path, cuplug__
 
 int cuplug__plugin_is_current(const cuplug__plugin *plugin) {
   cuplug__identity now;
-  return plugin->library || (cuplug__identity_of(plugin->path, &now) &&
+  return plugin->library || (cuplug__identity_of(AT_FDCWD, plugin->path, &now) &&
                              cuplug__identity_equal(&now, &plugin->identity));
 }

@@ -16,23 +16,6 @@
 typedef struct cuplug__plugin cuplug__plugin;
 typedef struct cuplug__overload_sets cuplug__overload_sets;
 
-/* The names of an operator and its arrays in reports. */
-typedef struct cuplug__names {
-  const char *operator_name;
-  const cuplug_overload *row; /* has the texts of its own faults; NULL without a row */
-  uint32_t n_tensors;
-  const char **tensors; /* without arrays in lists; "" if the signature has no name */
-  const char *list;     /* of arrays, the last one: they come after the n_single others */
-  uint32_t n_single, n_lists;
-} cuplug__names;
-
-#define CUPLUG__NAME_BYTES 96 /* names have at most 63 */
-
-/* The name of tensor number `tensor` of a call, whose outputs begin with number `n_inputs`;
- * UINT32_MAX if that is unknown, and the tensor is an input. */
-void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *names, uint32_t tensor,
-                         uint32_t n_inputs);
-
 #define CUPLUG__N_GPUS 64 /* at most */
 
 /* A state that one call uses at a time. */
@@ -81,7 +64,6 @@ typedef struct cuplug__callable {
   cuplug__states *states;      /* the plugin's, or its own; NULL: none */
   cuplug__close_handle *close; /* of the handles that it makes */
   _Atomic uint64_t prepared;   /* bit d: checked and ready for GPU d */
-  cuplug__names names;         /* of its tensors */
 } cuplug__callable;
 
 struct cuplug_operator {
@@ -107,9 +89,15 @@ struct cuplug_handle {
   _Atomic uint32_t uses; /* by calls in progress, and CUPLUG__CLOSED */
 };
 
-/* Makes an overload of a row whose signature is parsed: what matching and reports take from it.
- * `tensors` has room for a name of each parameter and output, and lives as long. */
-void cuplug__make_overload(cuplug__callable *o, const cuplug_overload *row, const char **tensors);
+/* Makes an overload of a row whose signature is parsed, as matching and reports need it. */
+void cuplug__make_overload(cuplug__callable *o, const cuplug_overload *row);
+
+#define CUPLUG__NAME_BYTES 96 /* names have at most 63 */
+
+/* The name of tensor number `tensor` of a call, whose outputs begin with number `n_inputs`;
+ * UINT32_MAX if that is unknown, and the tensor is an input. */
+void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__callable *o, uint32_t tensor,
+                         uint32_t n_inputs);
 
 /* ---- Which rows may take some arguments ------------------------------------------------------ */
 
@@ -137,7 +125,7 @@ typedef struct cuplug__source {
 
 enum { CUPLUG__BY_NAME, CUPLUG__BY_PATH, CUPLUG__BY_IDENTITY, CUPLUG__N_KEYS };
 
-/* A library that a plugin finds by its own RPATH or RUNPATH, or by that of one of them: the file
+/* A library that a plugin, or one of these libraries, finds by its own RPATH or RUNPATH: the file
  * that the dynamic linker would load, if it did not have that name yet. */
 typedef struct cuplug__private {
   char *needed; /* the name that it is looked for by; owned */
@@ -165,12 +153,11 @@ struct cuplug__plugin {
   cuplug_operator *operators;
   cuplug__index names;         /* of the operators */
   cuplug__callable *overloads; /* table.n_rows of them, the rows of one operator are adjacent */
-  const char **tensors;        /* the names of all tensors of all overloads */
   _Atomic uint64_t named;      /* cuplug__registry_moment when its name led to it; 0: never */
   _Atomic uint64_t rank;       /* counts cuplug_load: the largest is searched first; 0 without */
   void *_Atomic library;       /* NULL until the code is loaded */
   cuplug__states *states;      /* of the overloads without their own; NULL: none */
-  int has_digest;
+  _Atomic int has_digest;
   uint8_t digest[32]; /* of the file, if requested */
   int is_in_place;    /* 1: it was loaded from the file itself, not from a copy */
   cuplug__source source;

@@ -102,22 +102,14 @@ static int compare_ranks(const void *a, const void *b) {
   return ((*x)->rank < (*y)->rank) - ((*x)->rank > (*y)->rank);
 }
 
-/* The caller holds the lock: ranks change only under it. */
-static cuplug__plugin **copy_ranked(void) {
-  size_t n_ranked = 0, k = 0;
-  for (const cuplug__plugin *p = registry.plugins; p; p = p->next) n_ranked += p->rank != 0;
-  cuplug__plugin **ranked = malloc((n_ranked + 1) * sizeof *ranked);
-  if (!ranked) return NULL;
-  for (cuplug__plugin *p = registry.plugins; p; p = p->next)
-    if (p->rank) ranked[k++] = p;
-  ranked[k] = NULL;
-  qsort(ranked, k, sizeof *ranked, compare_ranks);
-  return ranked;
-}
-
 cuplug__plugin **cuplug__registry_ranked(void) {
+  size_t n_ranked = 0, k = 0;
   cuplug__registry_lock();
-  cuplug__plugin **ranked = copy_ranked();
+  for (const cuplug__plugin *p = registry.plugins; p; p = p->next) n_ranked += p->rank != 0;
+  cuplug__plugin **ranked = calloc(n_ranked + 1, sizeof *ranked);
+  for (cuplug__plugin *p = ranked ? registry.plugins : NULL; p; p = p->next)
+    if (p->rank) ranked[k++] = p;
+  if (k) qsort(ranked, k, sizeof *ranked, compare_ranks);
   cuplug__registry_unlock();
   return ranked;
 }

@@ -126,7 +126,7 @@ static int run_pack(const pack *p) {
   int status = cuplug__prefix_operator_name(run, send(p));
   if (!status) status = call_entry(p);
   if (!status) status = receive(p);
-  if (!status) status = cuplug__fault_take(run->fault, &run->overload->names, run->error);
+  if (!status) status = cuplug__fault_take(run->fault, run->overload, run->error);
   if (status) return status;
   write_back(p);
   return cuplug__progress_tracker_add(&p->staged->tracker, cuplug__staged_bytes(run), run->error);

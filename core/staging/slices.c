@@ -291,7 +291,7 @@ static int begin_writing(pipeline *p, uint64_t i) {
     return cuplug__prefix_operator_name(run,
                                         cuplug__cuda_fail(run->error, code, "waiting for a slice"));
   cuplug__staged_call_offset_fault(p->staged, s->fault, first_row_of(p, i));
-  int status = cuplug__fault_take(s->fault, &run->overload->names, run->error);
+  int status = cuplug__fault_take(s->fault, run->overload, run->error);
   if (!status) begin_copies(p, i, 1);
   return status;
 }

@@ -63,7 +63,7 @@ static int run_entry(part *p) {
   status = cuplug__prefix_operator_name(run, cuplug__stream_synchronize(run->stream, run->error));
   if (status) return status;
   cuplug__staged_call_offset_fault(p->staged, run->fault, p->first);
-  return cuplug__fault_take(run->fault, &run->overload->names, run->error);
+  return cuplug__fault_take(run->fault, run->overload, run->error);
 }
 
 /* Memory on the host for an output whose size the run has found. */
@@ -111,7 +111,7 @@ CUPLUG__COLD static void explain_memory(const cuplug__staged_call *s) {
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     char name[CUPLUG__NAME_BYTES];
     if (!s->arrays[k].is_known) continue;
-    cuplug__name_tensor(name, &s->run->overload->names, k, f->n_inputs);
+    cuplug__name_tensor(name, s->run->overload, k, f->n_inputs);
     cuplug__append(error, "%s %s (%lld bytes)", before, name,
                    (long long)cuplug__n_bytes(&f->tensors[k]));
     before = ",";

@@ -121,7 +121,7 @@ __device__ inline float sum_of_rows(float value) {
  * sums: partial[group, 0 and 1, column], for the rows of a block or a cluster, of grad (x - mean)
  * inverse and of grad. */
 template <typename part, typename Op>
-__device__ void sum_columns_of(const rows::extents &e, const Op &op, float *partial) {
+__device__ void sum_held(const rows::extents &e, const Op &op, float *partial) {
   constexpr bool IS_LAYER = Op::IS_LAYER;
   constexpr int W = part::W, PACKS = part::PACKS;
   using team = typename part::team;
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(rows::MOST_THREADS)
     sums_kernel(const __grid_constant__ rows::extents e, const __grid_constant__ Op op,
                 float *partial) {
   using part = rows::part<W, PACKS, true, IS_SPREAD>;
-  if constexpr (part::team::EXISTS) sum_columns_of<part>(e, op, partial);
+  if constexpr (part::team::EXISTS) sum_held<part>(e, op, partial);
 }
 
 constexpr int COLUMNS = 32, TOGETHER = 32; /* threads of a block */

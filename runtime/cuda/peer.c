@@ -73,12 +73,11 @@ int cuplug_copy_peer(int32_t to_device, void *to, void *waiting, int32_t from_de
 
 int cuplug_join_origins(int32_t device, void *stream, const uint64_t *origins, uint32_t n,
                         uint64_t *origin, cuplug_error *error) {
-  static const cuplug__names unnamed; /* the record has no fault of its own */
-  cuplug_fault *unused;
+  cuplug_fault *unused; /* the record has no fault of its own */
   *origin = n ? origins[0] : 0;
   while (n && origins[n - 1] == *origin) n--;
   if (!n) return CUPLUG_OK;
   ENTER_OR_RETURN(device, error);
-  return core->calls_begin(&unnamed, device, CUPLUG__STREAM(stream), origins, n, &unused, origin,
+  return core->calls_begin(NULL, device, CUPLUG__STREAM(stream), origins, n, &unused, origin,
                            error);
 }

@@ -3,6 +3,7 @@
 #include "base/core.h"
 #include "base/layout.h"
 #include "entry/run.h"
+#include "expressions/elements.h"
 #include "expressions/loop.h"
 #include "expressions/packs.h"
 #include "expressions/variant.h"
@@ -155,7 +156,7 @@ static inline int run_code(const cuplug_call *call, cuplug_source *source, const
   cuplug__roles roles = {0};
   if (!flat) {
     roles = roles_of(call, source);
-    roles.still = core->row_constant_inputs(loop, call->tensors, &roles);
+    roles.still = cuplug__row_constant_inputs(loop, call->tensors, &roles);
   }
   int status = find_code(call, source, roles.still, &code);
   if (status) return status;
@@ -167,8 +168,8 @@ static inline int run_code(const cuplug_call *call, cuplug_source *source, const
   } else {
     if (flat) roles = roles_of(call, source);
     roles.takes_raw_halves = wants(code, CUPLUG_CODE_RAW_HALVES);
-    status = core->elements_run(&arguments, part, call->tensors, &roles,
-                                wants(code, CUPLUG_CODE_FULL_GROUPS), cuplug__error_of(call));
+    status = cuplug__elements_run(&arguments, part, call->tensors, &roles,
+                                  wants(code, CUPLUG_CODE_FULL_GROUPS), cuplug__error_of(call));
     if (status) return status;
   }
   if (!division.claimed) return CUPLUG_OK;

@@ -45,9 +45,8 @@ static void make_operators(void) {
     for (uint32_t k = 0; k < 2 && signatures[i][k]; k++) {
       cuplug__callable *o = &overloads[i][operators[i].n_overloads++];
       CHECK(!cuplug_parse_signature(signatures[i][k], &rows[i][k].parsed, NULL, &error));
-      static const char *tensors[N_OPERATORS][2][2 * CUPLUG_MAX_ARGUMENTS];
       rows[i][k].host_entry = rows[i][k].cuda_entry = "";
-      cuplug__make_overload(o, &rows[i][k], tensors[i][k]);
+      cuplug__make_overload(o, &rows[i][k]);
       o->inline_call_bytes = 64;
     }
     CHECK(!cuplug__overloads_make(&operators[i], &error));

@@ -24,9 +24,8 @@ static void use(const char *first, const char *second, uint32_t flags) {
     cuplug_free_signature(rows[k].parsed);
     if (cuplug_parse_signature(texts[k], &rows[k].parsed, NULL, &error))
       fprintf(stderr, "%s\n", error.message), n_failed++;
-    static const char *tensors[2][2 * CUPLUG_MAX_ARGUMENTS];
     overloads[k] = (cuplug__callable){0};
-    cuplug__make_overload(&overloads[k], &rows[k], tensors[k]);
+    cuplug__make_overload(&overloads[k], &rows[k]);
   }
   CHECK(!cuplug__overloads_make(&op, &error));
 }

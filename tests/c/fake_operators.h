@@ -46,8 +46,7 @@ static void make_operator(const char *text, uint32_t text_bytes) {
   cuplug__callable *overload = &overloads[n_rows];
   cuplug_operator *op = &operators[n_rows++];
   CHECK(!cuplug__read_overload(text, text_bytes, CUPLUG_ABI_VERSION, row, &error));
-  static const char *tensors[MAX_ROWS][2 * CUPLUG_MAX_ARGUMENTS];
-  cuplug__make_overload(overload, row, tensors[overload - overloads]);
+  cuplug__make_overload(overload, row);
   overload->inline_call_bytes = -1;
   overload->cuda = entry_of(row->cuda_entry), overload->host = entry_of(row->host_entry);
   op->plugin = &plugin, op->name = overload->signature->name, op->n_overloads = 1;

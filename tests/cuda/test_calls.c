@@ -15,8 +15,9 @@
 #define LEGACY ((void *)1)
 
 static cuplug_error error;
-static const char *tensors[] = {"source", "index"};
-static const cuplug__names names = {.operator_name = "op", .n_tensors = 2, .tensors = tensors};
+static cuplug_parameter arrays[] = {{.name = "source"}, {.name = "index"}};
+static const cuplug_signature signature = {.name = "op", .n_parameters = 2, .parameters = arrays};
+static const cuplug__callable overload = {.signature = &signature, .n_arrays = 2};
 
 typedef struct made {
   cuplug_fault *fault;
@@ -27,7 +28,7 @@ static made begin_on(int32_t device, void *stream, const uint64_t *origins, uint
   made m = {NULL, 0};
   cuplug_error own;
   CHECK(!cuplug__cuda_enter(device, &own).status);
-  CHECK(!cuplug__calls_begin(&names, device, stream, origins, n, &m.fault, &m.origin, &own));
+  CHECK(!cuplug__calls_begin(&overload, device, stream, origins, n, &m.fault, &m.origin, &own));
   CHECK(m.fault && m.origin && !m.fault->claimed && !m.fault->status);
   return m;
 }
@@ -305,7 +306,7 @@ static void threads(void) {
 static void no_pinned_memory(void) {
   made m;
   CHECK(!cuplug__cuda_enter(0, &error).status);
-  CHECK(cuplug__calls_begin(&names, 0, LEGACY, NULL, 0, &m.fault, &m.origin, &error) ==
+  CHECK(cuplug__calls_begin(&overload, 0, LEGACY, NULL, 0, &m.fault, &m.origin, &error) ==
         CUPLUG_ERROR_MEMORY);
   CHECK_MESSAGE(&error, "making a fault record: CUDA ran out of memory");
   begin();

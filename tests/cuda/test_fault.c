@@ -9,8 +9,9 @@
 #include "scenarios.h"
 
 static cuplug_error error;
-static const char *tensors[] = {"source", "index", ""};
-static const cuplug__names names = {.operator_name = "op", .n_tensors = 3, .tensors = tensors};
+static cuplug_parameter arrays[] = {{.name = "source"}, {.name = "index"}, {.name = ""}};
+static const cuplug_signature signature = {.name = "op", .n_parameters = 3, .parameters = arrays};
+static const cuplug__callable overload = {.signature = &signature, .n_arrays = 3};
 
 static void enter(void) { CHECK(!cuplug__cuda_enter(0, &error).status); }
 
@@ -27,17 +28,17 @@ static cuplug_fault *make_record(void) {
 }
 
 static void check_taken(cuplug_fault *fault, const char *sentence) {
-  CHECK(cuplug__fault_take(fault, &names, &error) == CUPLUG_ERROR_INDEX);
+  CHECK(cuplug__fault_take(fault, &overload, &error) == CUPLUG_ERROR_INDEX);
   CHECK_STATUS(&error, CUPLUG_ERROR_INDEX);
   if (strcmp(error.message, sentence)) CHECK_MESSAGE(&error, sentence);
   CHECK(!strcmp(error.message, sentence));
-  CHECK(cuplug__fault_take(fault, &names, &error) == CUPLUG_OK);
+  CHECK(cuplug__fault_take(fault, &overload, &error) == CUPLUG_OK);
 }
 
 static void sentences(void) {
   enter();
   cuplug_fault *fault = make_record();
-  CHECK(cuplug__fault_take(fault, &names, &error) == CUPLUG_OK);
+  CHECK(cuplug__fault_take(fault, &overload, &error) == CUPLUG_OK);
   raise_fault(fault, 1, 7, 100, 0, 50);
   raise_fault(fault, 0, 1, 1, 0, 1); /* the first wins */
   check_taken(fault, "op: index: index 100 at position 7 is out of bounds for size 50");
@@ -57,9 +58,9 @@ static void order(void) {
   enter();
   cuplug_fault *fault = make_record();
   raise_fault_of(fault, CUPLUG_ERROR_VALUE, 0, 1, 7, 0, 0, 0);
-  CHECK(cuplug__fault_take(fault, &names, &error) == CUPLUG_ERROR_VALUE);
+  CHECK(cuplug__fault_take(fault, &overload, &error) == CUPLUG_ERROR_VALUE);
   CHECK_MESSAGE(&error, "op: index: got a smaller number at position 7, expected ascending ones");
-  CHECK(cuplug__fault_take(fault, &names, &error) == CUPLUG_OK);
+  CHECK(cuplug__fault_take(fault, &overload, &error) == CUPLUG_OK);
 }
 
 /* A record that is being written: its status has not arrived yet. */
@@ -67,9 +68,9 @@ static void while_written(void) {
   enter();
   cuplug_fault *fault = make_record();
   fault->claimed = 1;
-  CHECK(cuplug__fault_take(fault, &names, &error) == CUPLUG_OK);
+  CHECK(cuplug__fault_take(fault, &overload, &error) == CUPLUG_OK);
   fault->status = CUPLUG_ERROR_INDEX;
-  CHECK(cuplug__fault_take(fault, &names, &error) == CUPLUG_ERROR_INDEX);
+  CHECK(cuplug__fault_take(fault, &overload, &error) == CUPLUG_ERROR_INDEX);
   CHECK(!fault->claimed && !fault->status);
 }
 
@@ -79,7 +80,7 @@ static void used_again(void) {
   cuplug_fault *fault = make_record();
   raise_fault(fault, 0, 1, 2, 0, 1);
   cuplug__fault_clear(fault);
-  CHECK(cuplug__fault_take(fault, &names, &error) == CUPLUG_OK);
+  CHECK(cuplug__fault_take(fault, &overload, &error) == CUPLUG_OK);
 }
 
 static void many_records(void) {
@@ -89,15 +90,17 @@ static void many_records(void) {
   CHECK(fake_counts().n_pinned == 4);
   for (int i = 0; i < 200; i++) raise_fault(faults[i], 0, i, i, 0, 1);
   for (int i = 0; i < 200; i++) {
-    CHECK(cuplug__fault_take(faults[i], &names, &error) == CUPLUG_ERROR_INDEX);
+    CHECK(cuplug__fault_take(faults[i], &overload, &error) == CUPLUG_ERROR_INDEX);
     CHECK(strstr(error.message, "is out of bounds"));
   }
 }
 
 /* The fault of a tensor that does not exist. */
 static void too_many_tensors(void) {
-  const char *all[CUPLUG_MAX_ARGUMENTS] = {"x"};
-  cuplug__names full = {.operator_name = "op", .n_tensors = CUPLUG_MAX_ARGUMENTS, .tensors = all};
+  cuplug_parameter all[CUPLUG_MAX_ARGUMENTS] = {{.name = "x"}};
+  const cuplug_signature many = {
+      .name = "op", .n_parameters = CUPLUG_MAX_ARGUMENTS, .parameters = all};
+  const cuplug__callable full = {.signature = &many, .n_arrays = CUPLUG_MAX_ARGUMENTS};
   enter();
   cuplug_fault *fault = make_record();
   raise_fault(fault, CUPLUG_MAX_ARGUMENTS, 0, 1, 0, 1);

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "entry/elements.h"
+#include "expressions/elements.h"
 
-#include "arguments/bind.h"
-#include "arguments/shapes.h"
-#include "base/layout.h"
-#include "base/status.h"
-#include "entry/entry.h"
-#include "host/strided_copy.h"
-#include "host/thread_pool.h"
-#include "host/view.h"
+#include "base/core.h"
 
 #include <cuplug/halves.h>
 #include <cuplug/nontemporal.h>
@@ -26,13 +19,12 @@
 #define ALIGNMENT 64      /* bytes, of blocks */
 
 typedef struct operand {
-  cuplug__view view;                                       /* in the order of the loop */
-  int64_t ahead;                                           /* distance in bytes of prefetches; or
-                                                              0 */
-  int64_t bytes;                                           /* of an element in memory */
-  int64_t code_bytes;                                      /* of an element in the code */
-  void (*load)(float *to, const uint16_t *from, size_t n); /* NULL: the code reads the stored
-                                                              elements */
+  cuplug__view view;  /* in the order of the loop */
+  int64_t ahead;      /* distance in bytes of prefetches; or 0 */
+  int64_t bytes;      /* of an element in memory */
+  int64_t code_bytes; /* of an element in the code */
+  /* Conversions; NULL: the code reads the stored elements. */
+  void (*load)(float *to, const uint16_t *from, size_t n);
   void (*store)(uint16_t *to, const float *from, size_t n);
   int8_t is_read, is_written;
   int8_t is_raw;         /* the code reads it at any index */
@@ -87,13 +79,13 @@ static uint64_t first_byte(const operand *x, int64_t begin) { return (uint64_t)(
 
 /* The contiguous elements of a block in memory; NULL if they are not contiguous. */
 static char *direct(const operand *x, int64_t begin) {
-  return x->is_together ? cuplug__view_place(&x->view, first_byte(x, begin)) : NULL;
+  return x->is_together ? core->view_place(&x->view, first_byte(x, begin)) : NULL;
 }
 
 static void read_block(const work *w, const operand *x, char *block, int64_t begin, int64_t m) {
   char *together = x->load ? direct(x, begin) : NULL;
   char *to = x->load ? (char *)w->halves : block;
-  if (!together) cuplug__view_read(&x->view, first_byte(x, begin), first_byte(x, m), to);
+  if (!together) core->view_read(&x->view, first_byte(x, begin), first_byte(x, m), to);
   if (x->load)
     x->load((float *)(void *)block, (const uint16_t *)(const void *)(together ? together : to),
             (size_t)m);
@@ -110,12 +102,12 @@ static void write_block(const work *w, const operand *x, char *block, int64_t be
   if (x->is_nontemporal)
     cuplug_copy_nontemporal(together, block, (size_t)(m * x->bytes));
   else
-    cuplug__view_write(&x->view, first_byte(x, begin), first_byte(x, m), block);
+    core->view_write(&x->view, first_byte(x, begin), first_byte(x, m), block);
 }
 
 /* Fills a block up to whole groups with copies of its last element, which the code can take. */
 static void fill_up(char *block, int64_t m, int64_t end, int64_t bytes) {
-  cuplug__move(block + m * bytes, bytes, block + (m - 1) * bytes, 0, end - m, bytes);
+  core->move(block + m * bytes, bytes, block + (m - 1) * bytes, 0, end - m, bytes);
 }
 
 /* Points the code at its elements: m of them, or whole groups up to `end`. */
@@ -123,7 +115,7 @@ static void take(const elements *e, work *w, int64_t begin, int64_t m, int64_t e
   for (uint32_t k = 0; k < e->n_arrays; k++) {
     const operand *x = &e->of[k];
     w->at[k] = x->is_raw      ? x->view.data
-               : x->is_of_row ? cuplug__view_place(&x->view, first_byte(x, begin))
+               : x->is_of_row ? core->view_place(&x->view, first_byte(x, begin))
                               : w->blocks[k];
     if (x->is_still || x->is_raw || x->is_of_row) continue;
     char *together = direct(x, begin);
@@ -216,9 +208,9 @@ static void describe(elements *e, uint32_t k, const cuplug_tensor *t, const cupl
   x->is_of_row = roles->still >> k & 1;
   const int is_half = !x->is_raw && !roles->takes_raw_halves && is_half_type(t);
   x->bytes = cuplug_element_bytes(t);
-  cuplug__view_bytes(&x->view, e->call->data[k], (uint64_t)x->bytes);
+  core->view_bytes(&x->view, e->call->data[k], (uint64_t)x->bytes);
   for (int d = e->loop->ndim - 1; d >= 0; d--)
-    cuplug__view_add(&x->view, e->loop->sizes[d], e->loop->strides[d][k] * x->bytes);
+    core->view_add(&x->view, e->loop->sizes[d], e->loop->strides[d][k] * x->bytes);
   x->code_bytes = is_half ? (int64_t)sizeof(float) : x->bytes;
   x->load = type == CUPLUG_FLOAT16 ? cuplug_float16_load_block : cuplug_bfloat16_load_block;
   x->store = type == CUPLUG_FLOAT16 ? cuplug_float16_store_block : cuplug_bfloat16_store_block;
@@ -244,10 +236,10 @@ static int64_t ahead_of(const elements *e, uint32_t k) {
   return e->loop->strides[e->loop->ndim - 2][k] * x->bytes;
 }
 
-/* The size of blocks for all arrays: larger if a block costs more, because of the code or of arrays
- * that are broadcast. */
-static void choose_blocks(elements *e, int is_expensive) {
+/* The size of blocks for all arrays: larger if arrays that are broadcast make a block expensive. */
+static void choose_blocks(elements *e) {
   int64_t widest = 1, widest_stored = 1, n_blocks = 0;
+  int is_expensive = 0;
   int needs_blocks = e->is_nontemporal;
   for (uint32_t k = 0; k < e->n_arrays; k++) {
     const operand *x = &e->of[k];
@@ -283,11 +275,11 @@ static void run(const cuplug_loop_call *call, cuplug_loop_part *code, const cupl
   if (loop->ndim > 1 && loop->sizes[loop->ndim - 1] >= ROW_FROM)
     e.row = loop->sizes[loop->ndim - 1];
   for (uint32_t k = 0; k < e.n_arrays; k++) describe(&e, k, &tensors[k], roles);
-  choose_blocks(&e, roles->is_expensive);
-  if (loop->n < PARALLEL_FROM || cuplug__team_threads() == 1)
+  choose_blocks(&e);
+  if (loop->n < PARALLEL_FROM || core->team_threads() == 1)
     run_range(&e, 0, loop->n);
   else
-    (void)cuplug__team_run(loop->n, e.grain, run_range, &e);
+    (void)core->team_run(loop->n, e.grain, run_range, &e);
 }
 
 int cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
@@ -296,93 +288,8 @@ int cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
   operand few[8]; /* an operand has a kilobyte, and stacks may be small */
   const uint32_t n = call->loop->n_arrays;
   operand *of = n <= sizeof few / sizeof *few ? few : malloc(n * sizeof *of);
-  if (!of) return cuplug__no_memory(error, "an element-wise call");
+  if (!of) return core->no_memory(error, "an element-wise call");
   run(call, code, tensors, roles, wants_groups, of);
   if (of != few) free(of);
   return CUPLUG_OK;
-}
-
-/* ---- Entries called for blocks of elements --------------------------------------------------- */
-
-/* The state that the threads share. */
-typedef struct blocks {
-  cuplug_loop loop; /* first: the code of a loop receives this */
-  const cuplug__run *run;
-  atomic_int status; /* of the first block that failed, whose message `error` has */
-  cuplug_error *error;
-} blocks;
-
-/* ---- Which calls ----------------------------------------------------------------------------- */
-
-/* Transposed arrays are copied in tiles: rows of their elements share lines of the cache. */
-static int can_be_moved(const cuplug_tensor *x) {
-  const uint32_t is_complex = x->dtype.code == CUPLUG_COMPLEX64 >> 24;
-  const uintptr_t alignment = (uintptr_t)cuplug_element_bytes(x) >> is_complex;
-  cuplug__view view;
-  if (!x->data || (uintptr_t)x->data & (alignment - 1)) return 0;
-  cuplug__view_array(&view, x);
-  return !cuplug__view_is_transposed(&view);
-}
-
-int cuplug__can_run_in_blocks(const cuplug_frame *f) {
-  const cuplug_overload *row = f->op->overloads[f->row].row;
-  if (!(row->flags & CUPLUG_OVERLOAD_NONBLOCKING) || !*row->host_entry ||
-      f->signature->optional_outputs || f->n_tensors > CUPLUG_MAX_LOOP_ARRAYS ||
-      !cuplug__is_elementwise(f))
-    return 0;
-  for (uint32_t k = 0; k < f->n_tensors; k++)
-    if (f->copy_mask >> k & 1 && !can_be_moved(&f->tensors[k])) return 0;
-  return 1;
-}
-
-/* Calls the entry for contiguous elements. */
-static int call_for_block(const cuplug__run *shared, void *const *data, int64_t n,
-                          cuplug_error *error) {
-  const cuplug_frame *f = shared->frame;
-  cuplug_tensor tensors[CUPLUG_MAX_LOOP_ARRAYS];
-  cuplug__run run = {.frame = shared->frame,
-                     .overload = shared->overload,
-                     .error = error,
-                     .device = shared->device,
-                     .tensors = tensors,
-                     .is_failing = ATOMIC_FLAG_INIT};
-  for (uint32_t k = 0; k < f->n_tensors; k++)
-    tensors[k] = (cuplug_tensor){.data = data[k],
-                                 .device = f->tensors[k].device,
-                                 .ndim = 1,
-                                 .dtype = f->tensors[k].dtype,
-                                 .shape = &n};
-  cuplug__clear(error);
-  return cuplug__call_entry(&run);
-}
-
-static void run_block(const cuplug_loop_call *call, long long from, long long to) {
-  blocks *b = (blocks *)(uintptr_t)call->loop;
-  cuplug_error error;
-  int none = CUPLUG_OK;
-  if (atomic_load_explicit(&b->status, memory_order_relaxed)) return;
-  const int status = call_for_block(b->run, call->data, to - from, &error);
-  if (status && atomic_compare_exchange_strong(&b->status, &none, status)) *b->error = error;
-}
-
-int cuplug__call_for_blocks(cuplug__run *run) {
-  cuplug_frame *f = run->frame;
-  void *data[CUPLUG_MAX_LOOP_ARRAYS];
-  blocks b = {.run = run, .error = run->error};
-  cuplug__roles roles = {.n_inputs = f->n_inputs, .is_expensive = 1, .takes_raw_halves = 1};
-  cuplug__broadcast_inputs(f);
-  cuplug__write_strides(f);
-  const int32_t ndim = f->tensors[0].ndim;
-  long long strides[ndim + 1][CUPLUG_MAX_LOOP_ARRAYS];
-  cuplug__loop_start(&b.loop, f->n_tensors, strides);
-  for (int32_t d = 0; d < ndim; d++) cuplug__loop_add(&b.loop, f->tensors, d, 0);
-  cuplug__loop_collapse(&b.loop, 1);
-  for (uint32_t k = 0; k < f->n_tensors; k++) {
-    data[k] = f->tensors[k].data;
-    if (k < f->n_inputs) roles.inout |= (uint64_t)cuplug__is_written(run, k) << k;
-  }
-  const cuplug_loop_call call = {.data = data, .loop = &b.loop, .n_parts = 1};
-  int status = CUPLUG_OK;
-  if (b.loop.n) status = cuplug__elements_run(&call, run_block, f->tensors, &roles, 0, run->error);
-  return status ? status : atomic_load(&b.status);
 }

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Code over the elements of arrays of any strides: threads, blocks of contiguous elements, and
  * conversions. The code itself is one loop over contiguous memory. */
-#ifndef CUPLUG_CORE_ENTRY_ELEMENTS_H
-#define CUPLUG_CORE_ENTRY_ELEMENTS_H
+#ifndef CUPLUG_RUNTIME_EXPRESSIONS_ELEMENTS_H
+#define CUPLUG_RUNTIME_EXPRESSIONS_ELEMENTS_H
 
-#include "entry/run.h"
-
+#include <cuplug/host.h>
 #include <cuplug/loop.h>
 
 /* The arrays of a call: outputs are those from `n_inputs` on; a bit for each other array that is
  * also written, for each that the code reads at any index, and for each of which it reads one
- * element for a whole row. 1 if a call of the code takes the time of about a hundred elements, and
- * 1 if it reads float16 and bfloat16 as stored. */
+ * element for a whole row. 1 if it reads float16 and bfloat16 as stored. */
 typedef struct cuplug__roles {
   uint32_t n_inputs;
   uint64_t inout, raw, still;
-  int is_expensive, takes_raw_halves;
+  int takes_raw_halves;
 } cuplug__roles;
 
 /* For large arrays in long rows, a bit for each input that is broadcast along a row, but not across
@@ -29,14 +27,5 @@ uint64_t cuplug__row_constant_inputs(const cuplug_loop *loop, const cuplug_tenso
 int cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
                          const cuplug_tensor *tensors, const cuplug__roles *roles, int wants_groups,
                          cuplug_error *error);
-
-/* ---- Entries called for blocks of elements --------------------------------------------------- */
-
-/* 1 if a bound frame that will run on the host needs no copies of the inputs in its copy_mask: all
- * its arrays have only loop dimensions, and its entry takes microseconds. */
-int cuplug__can_run_in_blocks(const cuplug_frame *frame);
-
-/* Calls the entry for all elements. Returns its status. */
-int cuplug__call_for_blocks(cuplug__run *run);
 
 #endif
