@@ -135,8 +135,8 @@ int cuplug__owner_check(const cuplug__trust *trust, int fd, const struct stat *s
 }
 
 /* Opens the real path of a file or directory step by step. Links are no longer followed: one that
- * has replaced a directory meanwhile is an error. The last folder is kept: most links lead to one.
- */
+ * has replaced a directory meanwhile is an error. The last folder is kept, with its part of `real`:
+ * most links lead to one. */
 static int walk(cuplug__trust *trust, char *real, int flags, cuplug_error *error) {
   int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   for (char *name = real + 1; fd >= 0 && *name;) {
@@ -151,10 +151,10 @@ static int walk(cuplug__trust *trust, char *real, int flags, cuplug_error *error
     *end = 0;
     const int next = openat(fd, name, (after ? O_PATH : flags) | O_NOFOLLOW | O_CLOEXEC);
     const int code = errno;
-    if (after || !(trust->folder = strndup(real, (size_t)(name - real))))
+    if (after)
       close(fd);
     else
-      trust->folder_fd = fd;
+      *name = 0, trust->folder = real, trust->folder_fd = fd;
     errno = code;
     fd = next;
     *end = after;
@@ -186,7 +186,7 @@ int cuplug__owner_open(cuplug__trust *trust, const char *path, int flags, cuplug
                                                       flags | O_NOFOLLOW | O_CLOEXEC)
                                              : walk(trust, real, flags, error);
   const int code = errno;
-  free(real);
+  if (trust->folder != real) free(real);
   errno = code;
   return fd;
 }
