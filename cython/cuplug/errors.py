@@ -22,6 +22,14 @@ class Error(Exception):
     """The base class of cuplug's exceptions, which also derive from a standard class.
 
     Rejected arguments raise ValueError, TypeError, IndexError or MemoryError.
+
+    Examples
+    --------
+    >>> try:
+    ...     cuplug.find("no_such_operator")
+    ... except cuplug.errors.Error as error:
+    ...     print(type(error).__name__, isinstance(error, LookupError))
+    NotFoundError True
     """
 
     def __init__(self, *args: object) -> None:  # with a signature, unlike Exception's
@@ -30,7 +38,15 @@ class Error(Exception):
 
 @public
 class CudaError(Error, RuntimeError):
-    """The CUDA driver or runtime reported an error; `code` is its number."""
+    """The CUDA driver or runtime reported an error; `code` is its number.
+
+    Examples
+    --------
+    >>> raise cuplug.CudaError("cuMemAlloc: out of memory", 2)
+    Traceback (most recent call last):
+        ...
+    cuplug.CudaError: cuMemAlloc: out of memory
+    """
 
     code: int
 
@@ -44,17 +60,45 @@ class CudaError(Error, RuntimeError):
 
 @public
 class PluginError(Error, RuntimeError):
-    """A plugin is broken, incompatible or rejected."""
+    """A plugin is broken, incompatible or rejected.
+
+    Examples
+    --------
+    >>> try:
+    ...     cuplug.load("/dev/null")
+    ... except cuplug.PluginError:
+    ...     print("rejected")
+    rejected
+    """
 
 
 @public
 class NotFoundError(Error, LookupError):
-    """No plugin or operator has that name."""
+    """No plugin or operator has that name.
+
+    Examples
+    --------
+    >>> try:
+    ...     cuplug.find("no_such_operator")
+    ... except cuplug.NotFoundError as error:
+    ...     print(str(error).partition(":")[0])
+    no_such_operator
+    """
 
 
 @public
 class CompileError(Error, RuntimeError):
-    """A compiler rejected a source, or is missing; `log` is its complete output."""
+    """A compiler rejected a source, or is missing; `log` is its complete output.
+
+    Examples
+    --------
+    >>> wrong = cuplug.elementwise("wrong(x: T) -> T", "x +")
+    >>> try:
+    ...     wrong(numpy.ones(3))
+    ... except cuplug.CompileError as error:
+    ...     print("error" in error.log)
+    True
+    """
 
     log: str
 
@@ -68,12 +112,26 @@ class CompileError(Error, RuntimeError):
 
 @public
 class CancelledError(Error, RuntimeError):
-    """An operator ended early, because it was cancelled."""
+    """An operator ended early, because it was cancelled.
+
+    Examples
+    --------
+    >>> raise cuplug.CancelledError("solve: cancelled by Ctrl-C")
+    Traceback (most recent call last):
+        ...
+    cuplug.CancelledError: solve: cancelled by Ctrl-C
+    """
 
 
 @public
 class UnsupportedError(Error, NotImplementedError):
-    """An operator does not support these arguments, or this device."""
+    """An operator does not support these arguments, or this device.
+
+    Examples
+    --------
+    >>> issubclass(cuplug.UnsupportedError, NotImplementedError)
+    True
+    """
 
 
 @public
@@ -88,6 +146,14 @@ class SignatureError(Error, ValueError):
         The byte offset of the error in `text`.
     text : str
         The text of the signature.
+
+    Examples
+    --------
+    >>> try:
+    ...     cuplug.elementwise("twice(x: T -> T", "2 * x")
+    ... except cuplug.SignatureError as error:
+    ...     print(error.text[error.position :])
+    -> T
     """
 
     def __init__(self, message: str, position: int = 0, text: str = "") -> None:

@@ -59,7 +59,13 @@ WITH_EMPTY = st.integers(0, MOST_USUAL)
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype of a dtype name, including names of ml_dtypes."""
+    """Return the NumPy dtype of a dtype name, including names of ml_dtypes.
+
+    Examples
+    --------
+    >>> cuplug.testing.numpy_dtype("float32")
+    dtype('float32')
+    """
     return numpy_dtypes.numpy_dtype(name)
 
 

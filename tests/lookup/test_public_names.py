@@ -12,6 +12,7 @@ from pathlib import Path
 
 import cuplug
 import cuplug.testing
+import hypothesis
 import numpy as np
 import pytest
 from cuplug import array_api as xp
@@ -352,13 +353,15 @@ def test_examples_of_array_functions_work(device):
 
 @ON_BOTH
 def test_examples_of_docstrings_work(device):
-    """Each public function has one. Examples that name a GPU run if one is available."""
+    """Each public name has one. Examples that name a GPU run if one is available."""
     finder = doctest.DocTestFinder(recurse=False)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    names = {"cuplug": cuplug, "numpy": np}
-    for name in NAMES:
-        [example] = finder.find(getattr(cuplug, name), name, module=False, globs=dict(names))
-        is_function = not isinstance(getattr(cuplug, name), type)
-        assert example.examples or not is_function, name
+    names = {"cuplug": cuplug, "numpy": np, "hypothesis": hypothesis}
+    modules = {"random": cuplug.random, "testing": cuplug.testing}
+    found = {name: getattr(cuplug, name) for name in NAMES}
+    found |= {f"{k}.{name}": getattr(m, name) for k, m in modules.items() for name in m.__all__}
+    for name, public in found.items():
+        [example] = finder.find(public, name, module=False, globs=dict(names))
+        assert example.examples, name
         if device == "cuda" or '"cuda' not in example.docstring.partition("Examples\n")[2]:
             assert runner.run(example).failed == 0, name

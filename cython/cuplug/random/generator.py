@@ -42,6 +42,14 @@ class Generator(Distributions):
         The source of the key and the stream.
     position : int
         The number of drawn elements; set it to draw elements again or to skip some.
+
+    Examples
+    --------
+    >>> generator = cuplug.random.Generator(5)
+    >>> x = generator.random(3)
+    >>> generator.position = 0
+    >>> bool((generator.random(3) == x).all())
+    True
     """
 
     def __init__(self, seed: Any = None) -> None:
@@ -205,5 +213,11 @@ class Generator(Distributions):
 
 
 def default_rng(seed: Any = None) -> Generator:
-    """Return a `Generator` for a seed; a `Generator` is returned unchanged."""
+    """Return a `Generator` for a seed; a `Generator` is returned unchanged.
+
+    Examples
+    --------
+    >>> cuplug.random.default_rng(5).integers(0, 10, 3).shape
+    (3,)
+    """
     return seed if isinstance(seed, Generator) else Generator(seed)

@@ -56,6 +56,12 @@ cdef class Array(Methods):
         In bytes.
     data_ptr : int
         The address of the first element.
+
+    Examples
+    --------
+    >>> x = cuplug.asarray([[1.0, 2.0], [3.0, 4.0]])
+    >>> float((x @ x.T)[0, 0])
+    5.0
     """
 
     def __init__(self, *arguments, **keywords):

@@ -40,6 +40,12 @@ LastCall.__doc__ = """A record of this thread's last call.
 
 The operator's name; its device, "cpu", "cuda:0" or `"cuda:*"`; True if arrays of the host were
 offloaded to the GPU; the plugin's file.
+
+Examples
+--------
+>>> y = cuplug.ops.relu(numpy.ones(3, "float32"), device="cpu")
+>>> cuplug.last_call().operator
+'relu'
 """
 
 

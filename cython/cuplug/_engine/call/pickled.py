@@ -29,6 +29,12 @@ class PickledOperator:
         Arguments of `find`, the operator's name first.
     member : str, optional
         The operator among those that `find` returns.
+
+    Examples
+    --------
+    >>> missing = cuplug.PickledOperator(cuplug.find, ("no_such_operator",))
+    >>> missing.name
+    'no_such_operator'
     """
 
     find: Callable[..., Any]

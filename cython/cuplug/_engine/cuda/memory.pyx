@@ -50,6 +50,12 @@ MemoryInfo.__doc__ = """The memory of one GPU that cuplug holds, in bytes.
 The GPU's total and free memory, for all processes; the memory that cuplug's pool has reserved, the
 part of it in use, and the peak of that part; pinned memory of the host for copies to and from this
 GPU.
+
+Examples
+--------
+>>> info = cuplug.memory_info("cuda")
+>>> info.free_bytes <= info.total_bytes
+True
 """
 
 

@@ -17,7 +17,14 @@ __all__ = ["Directory", "Plugin", "PluginFile"]
 
 @public
 class PluginFile(NamedTuple):
-    """A library on the search path, from its symbol table; its code was not run."""
+    """A library on the search path, from its symbol table; its code was not run.
+
+    Examples
+    --------
+    >>> gather = next(x for x in cuplug.plugins() if "gather" in x.operators)
+    >>> gather.name, gather.state
+    ('gather', 'ok')
+    """
 
     name: str  # "" if it could not be read
     version: str
@@ -57,7 +64,13 @@ class Listing(list[PluginFile]):
 
 @public
 class Directory(NamedTuple):
-    """A directory of the search path."""
+    """A directory of the search path.
+
+    Examples
+    --------
+    >>> {"ok", "missing", "rejected", "duplicate"} >= {x.state for x in cuplug.search_path()}
+    True
+    """
 
     path: str
     origin: str
@@ -75,6 +88,12 @@ class Plugin:
     operators : tuple of Operator
     functions : tuple
         The functions of a tvm-ffi module without a description; they have no signatures.
+
+    Examples
+    --------
+    >>> plugin = cuplug.Plugin((cuplug.find("gather"),))  # as cuplug.load returns it
+    >>> plugin.gather(numpy.array([1.0, 2.0]), numpy.array([1]))
+    array([2.])
     """
 
     def __init__(

@@ -69,7 +69,14 @@ class ArraySpec:
 
 @public
 class Inferred(NamedTuple):
-    """The result of `Operator.infer`."""
+    """The result of `Operator.infer`.
+
+    Examples
+    --------
+    >>> spec = cuplug.ArraySpec("float32", (3, 4))
+    >>> cuplug.find("relu").infer(spec)
+    Inferred(overload=0, outputs=(ArraySpec(dtype='float32', shape=(3, 4)),))
+    """
 
     overload: int  # of `signatures` and `properties`
     outputs: tuple[ArraySpec, ...]

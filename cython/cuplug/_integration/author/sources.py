@@ -22,7 +22,13 @@ FOLDER = "plugins"
 
 @public
 class BuildError(PluginError):
-    """A plugin that cannot be built, with the compiler's output and the command."""
+    """A plugin that cannot be built, with the compiler's output and the command.
+
+    Examples
+    --------
+    >>> issubclass(cuplug.BuildError, cuplug.PluginError)
+    True
+    """
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,12 @@ KernelAttributes.__doc__ = """The resources of a kernel on a GPU.
 
 The maximum number of threads of a block; registers and bytes of local memory of a thread; bytes of
 shared memory that a block declares, and that a launch may add; bytes of constant memory.
+
+Examples
+--------
+>>> module = cuplug.compile("__global__ void fill(float *x) { *x = 1; }", device="cuda")
+>>> module["fill"].attributes("cuda").max_threads
+1024
 """
 
 

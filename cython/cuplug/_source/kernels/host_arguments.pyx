@@ -48,6 +48,16 @@ class In(Staged):
     Parameters
     ----------
     array : array_like
+
+    Examples
+    --------
+    >>> source = "__global__ void twice(const float *x, float *y)"
+    >>> source += "{ y[threadIdx.x] = 2 * x[threadIdx.x]; }"
+    >>> twice = cuplug.compile(source, device="cuda")["twice"]
+    >>> y = numpy.empty(3, "float32")
+    >>> twice[1, 3](cuplug.In(numpy.float32([1, 2, 3])), cuplug.Out(y))
+    >>> y
+    array([2., 4., 6.], dtype=float32)
     """
 
 
@@ -61,6 +71,16 @@ class Out(Staged):
     ----------
     array : numpy.ndarray
         Writable; it may have strides.
+
+    Examples
+    --------
+    >>> source = "__global__ void twice(const float *x, float *y)"
+    >>> source += "{ y[threadIdx.x] = 2 * x[threadIdx.x]; }"
+    >>> twice = cuplug.compile(source, device="cuda")["twice"]
+    >>> y = numpy.empty(3, "float32")
+    >>> twice[1, 3](cuplug.In(numpy.float32([1, 2, 3])), cuplug.Out(y))
+    >>> y
+    array([2., 4., 6.], dtype=float32)
     """
 
 
@@ -74,6 +94,15 @@ class InOut(Staged):
     ----------
     array : numpy.ndarray
         Writable; it may have strides.
+
+    Examples
+    --------
+    >>> source = "__global__ void add(float *x) { x[threadIdx.x] += 1; }"
+    >>> add = cuplug.compile(source, device="cuda")["add"]
+    >>> x = numpy.float32([1, 2, 3])
+    >>> add[1, 3](cuplug.InOut(x))
+    >>> x
+    array([2., 3., 4.], dtype=float32)
     """
 
 
