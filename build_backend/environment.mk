@@ -34,7 +34,7 @@ $(PURPOSES): %: %.config $(INSTALLED)/build
 # The build that was made last is the environment's cuplug, unless it needs sanitizers.
 ifneq ($(and $(VENV),$(if $(SANITIZE),,1)),)
 SETTLED += $(call settle,$(INSTALLED)/folder.config,$(abspath $(BUILD)))
-python: $(VENV)/bin/cuplug
+python demo: $(VENV)/bin/cuplug
 $(VENV)/bin/cuplug: build_backend/link.py pyproject.toml include/cuplug/host.h $(INSTALLED)/folder.config $(INSTALLED)/build
 	@$(PY) build_backend/link.py "$(abspath $(BUILD)/python)"
 endif

@@ -256,6 +256,11 @@ def test_the_demo_waits_for_the_plugin_that_it_shows(tmp_path):
     assert "call/operator.c" in out
 
 
+def test_the_demo_makes_the_command_that_it_shows(tmp_path):
+    make = ["make", "-n", "-f", "build_backend/build.mk", f"BUILD={tmp_path}/build", "demo"]
+    assert "build_backend/link.py" in run_at([*make, f"VENV={tmp_path}/venv"], ROOT)
+
+
 def test_what_the_demo_says_to_try_works(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(EXAMPLES)
     import demo
