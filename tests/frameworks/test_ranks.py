@@ -23,6 +23,7 @@ def run(command, *folders):
     paths = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
     variables = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    variables["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"  # also on one core
     done = subprocess.run(command, env=variables, capture_output=True, text=True)
     assert not done.returncode, done.stdout + done.stderr
     return sorted(filter(None, re.split(r"\n|(?=rank \d)", done.stdout)))
