@@ -74,13 +74,11 @@ class Out(Staged):
 
     Examples
     --------
-    >>> source = "__global__ void twice(const float *x, float *y)"
-    >>> source += "{ y[threadIdx.x] = 2 * x[threadIdx.x]; }"
-    >>> twice = cuplug.compile(source, device="cuda")["twice"]
-    >>> y = numpy.empty(3, "float32")
-    >>> twice[1, 3](cuplug.In(numpy.float32([1, 2, 3])), cuplug.Out(y))
+    >>> source = "__global__ void count(int *y) { y[threadIdx.x] = threadIdx.x; }"
+    >>> y = numpy.empty(3, "int32")
+    >>> cuplug.compile(source, device="cuda")["count"][1, 3](cuplug.Out(y))
     >>> y
-    array([2., 4., 6.], dtype=float32)
+    array([0, 1, 2], dtype=int32)
     """
 
 
