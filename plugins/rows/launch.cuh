@@ -47,6 +47,13 @@ inline bool has_clusters() {
          found.ptxVersion >= 90;
 }
 
+/* The blocks of the cluster that shares a row, if its threads hold at most `most` elements each. */
+inline int64_t blocks_of(int64_t n, int64_t most) {
+  int64_t blocks = 2;
+  while (blocks * MOST_THREADS * most < n) blocks *= 2;
+  return blocks;
+}
+
 /* The division of rows of n elements, which depends only on n, the dtype, the op's number of kept
  * arrays and the kind of GPU: calls f(part's type, division). Registers hold a row of each kept
  * array: those of a block or, as blocks that wait for others are slower, of a cluster if one does
@@ -58,8 +65,7 @@ template <int W, int KEPT, typename F> int divide_by(int64_t n, bool is_aligned,
     });
   };
   const auto spread = [&](auto packs, int64_t most) {
-    int64_t blocks = 2;
-    while (blocks * MOST_THREADS * most < n) blocks *= 2;
+    const int64_t blocks = blocks_of(n, most);
     return with_part<W, packs, true>(is_aligned, [&](auto part) {
       return f(part, division{threads_of((n + blocks - 1) / blocks, most, 32), blocks});
     });

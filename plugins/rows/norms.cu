@@ -317,11 +317,8 @@ template <typename Op> int run_aligned(columns<Op> &c, const Op &op) {
       if (c.n <= 8 * rows::MOST_THREADS) return run_held<W, 8 / W>(c, op);
     if (c.n <= 16 * rows::MOST_THREADS) return run_held<W, 16 / W>(c, op);
     if constexpr (W == 4) /* of 16-bit elements, a second read takes less time than the waiting */
-      if (c.n <= 16 * rows::MOST_THREADS * rows::MOST_BLOCKS && rows::has_clusters()) {
-        int64_t blocks = 2;
-        while (blocks * 16 * rows::MOST_THREADS < c.n) blocks *= 2;
-        return run_held<W, 16 / W, true>(c, op, blocks);
-      }
+      if (c.n <= 16 * rows::MOST_THREADS * rows::MOST_BLOCKS && rows::has_clusters())
+        return run_held<W, 16 / W, true>(c, op, rows::blocks_of(c.n, 16));
     return run_again<W>(c, op);
   });
 }
