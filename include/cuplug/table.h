@@ -30,7 +30,7 @@ CUPLUG__BEGIN_C
 /** The message of a fault that kernels report by cuplug_fault_text with this number, from 1 on.
  * {position} and {value} are replaced by the reported numbers:
  *
- *     CUPLUG_FAULT(1, "element {position} is {value}, which is no weekday")
+ *     CUPLUG_FAULT(1, "element {position} is {value}, which is not a weekday")
  */
 #define CUPLUG_FAULT(number, text) "\0fault." #number "=" text
 

@@ -29,10 +29,11 @@ struct division {
 };
 
 /* Calls f(part's type) for rows of n elements whose thread has PACKS packs, of 16 bytes if these
- * divide a row. If arrays are not aligned, packs are not held; the bits are the same. */
-template <int W, int PACKS, bool IS_SPREAD = false, typename F>
-int with_part(bool is_aligned, F f) {
-  if constexpr (W > 1)
+ * divide a row. If arrays are not aligned, packs are not held; the bits are the same. Aligned is
+ * bool, or std::true_type if all calls have aligned arrays. */
+template <int W, int PACKS, bool IS_SPREAD = false, typename Aligned, typename F>
+int with_part(Aligned is_aligned, F f) {
+  if constexpr (W > 1 && !std::is_same_v<Aligned, std::true_type>)
     if (!is_aligned) return f(type<part<W, 0, false, IS_SPREAD>>());
   return f(type<part<W, PACKS, true, IS_SPREAD>>());
 }
@@ -57,8 +58,10 @@ inline int64_t blocks_of(int64_t n, int64_t most) {
 /* The division of rows of n elements, which depends only on n, the dtype, the op's number of kept
  * arrays and the kind of GPU: calls f(part's type, division). Registers hold a row of each kept
  * array: those of a block or, as blocks that wait for others are slower, of a cluster if one does
- * not suffice. */
-template <int W, int KEPT, typename F> int divide_by(int64_t n, bool is_aligned, F f) {
+ * not suffice. The caller has kernels for rows of up to HELD elements; without clusters, a part
+ * that reads them again is enough. */
+template <int W, int KEPT, int64_t HELD = 0, typename Aligned, typename F>
+int divide_by(int64_t n, Aligned is_aligned, F f) {
   const auto with = [&](auto packs, int64_t most, int64_t least) {
     return with_part<W, packs>(is_aligned, [&](auto part) {
       return f(part, division{threads_of(n, most, least), 1});
@@ -70,15 +73,17 @@ template <int W, int KEPT, typename F> int divide_by(int64_t n, bool is_aligned,
       return f(part, division{threads_of((n + blocks - 1) / blocks, most, 32), blocks});
     });
   };
-  constexpr int MANY = many<W>, MORE = more<W>;
-  if (n <= 32 * W) return with(number<1>(), W, 1);
-  if (n <= MANY * MOST_THREADS) return with(number<MANY / W>(), MANY, 32);
-  if constexpr (KEPT < 2)
+  constexpr int64_t MANY = many<W>, MORE = more<W>, CLUSTER = MOST_THREADS * MOST_BLOCKS;
+  if constexpr (HELD < 32 * W)
+    if (n <= 32 * W) return with(number<1>(), W, 1);
+  if constexpr (HELD < MANY * MOST_THREADS)
+    if (n <= MANY * MOST_THREADS) return with(number<MANY / W>(), MANY, 32);
+  if constexpr (KEPT < 2 && HELD < MORE * MOST_THREADS)
     if (n <= MORE * MOST_THREADS) return with(number<MORE / W>(), MORE, 32);
-  if constexpr (KEPT > 0)
-    if (n <= MORE * MOST_THREADS * MOST_BLOCKS && has_clusters()) {
-      if constexpr (KEPT > 1)
-        if (n <= MANY * MOST_THREADS * MOST_BLOCKS) return spread(number<MANY / W>(), MANY);
+  if constexpr (KEPT > 0 && HELD < MORE * CLUSTER)
+    if (n <= MORE * CLUSTER && has_clusters()) {
+      if constexpr (KEPT > 1 && HELD < MANY * CLUSTER)
+        if (n <= MANY * CLUSTER) return spread(number<MANY / W>(), MANY);
       return spread(number<MORE / W>(), MORE);
     }
   return with(number<0>(), 1, 32);

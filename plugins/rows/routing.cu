@@ -26,8 +26,9 @@ struct greater_key {
   __device__ key operator()(key a, key b) const { return a > b ? a : b; }
 };
 
+/* Rows of experts are short: clusters would double the machine code of these ops. */
 template <typename T> struct topk {
-  static constexpr int KEPT = 1;
+  static constexpr int KEPT = 0;
   const T *x;
   float *weights;
   int64_t *indices;
@@ -63,7 +64,7 @@ template <typename T> struct topk {
 };
 
 template <typename T> struct topk_backward {
-  static constexpr int KEPT = 1;
+  static constexpr int KEPT = 0;
   const float *grad, *weights;
   const int64_t *indices;
   const T *x;

@@ -201,8 +201,8 @@ def test_programs(example, monkeypatch, tmp_path, capsys, device):
 
 @pytest.fixture
 def in_jax(example, monkeypatch):
-    """Return a PyTorch model, its loss function in JAX, its weights there, and tokens."""
-    pytest.importorskip("jax")
+    """Give a PyTorch model, its loss function in JAX, its weights there, and tokens."""
+    jax = pytest.importorskip("jax")
     import cuplug.jax
 
     for name, operator in STOCK.items():
@@ -214,7 +214,8 @@ def in_jax(example, monkeypatch):
     model = module.Model(example["operators"].of_torch(), **SIZES)
     (tokens,) = module.batches(1, 3, SIZES["length"])
     loss = transformer_jax.loss_function(model)
-    return model, loss, transformer_jax.weights_of(model), tokens
+    with jax.default_matmul_precision("highest"):  # GPUs would round to TensorFloat-32
+        yield model, loss, transformer_jax.weights_of(model), tokens
 
 
 def test_loss_and_gradients_in_jax(in_jax):
