@@ -113,7 +113,7 @@ def test_promises_of_independent_dimensions(build, signature, unkept):
     found = [finding.text for finding in check_file(str(path)) if finding.level == "error"]
     assert len(found) == len(unkept)
     for seen, name in zip(found, unkept, strict=True):
-        assert f"independent: {name} is no dimension that each output has once" in seen
+        assert f"independent: got {name}, expected a dimension that each output has once" in seen
 
 
 @pytest.mark.parametrize(

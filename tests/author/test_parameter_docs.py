@@ -75,5 +75,5 @@ def test_check_names_parameters_that_do_not_exist(build_plugin):
         SOURCE.replace("documented", "wrong").replace("DOC(width", "DOC(w"), "wrong"
     )
     result = CliRunner().invoke(main, ["check", str(path)])
-    assert "row 0: got the documentation of w, expected a parameter or an output" in result.output
+    assert "overload 0: got the documentation of w, expected a parameter" in result.output
     assert all(x.level != check.ERROR for x in check.check_file(str(path)))

@@ -30,6 +30,7 @@ def test_a_document_is_shown_whole_without_its_marks(name):
     assert seen.splitlines()[0] == lines[0]
     assert seen.splitlines()[-1] == [line for line in lines if line != ":::"][-1]
     assert not re.search("^:::|<!--", seen, re.M)
+    assert seen.count("\nSee also:\n\n- ") == lines.count(":::{seealso}")
 
 
 @pytest.mark.parametrize(

@@ -105,8 +105,8 @@ def test_an_operator_that_refuses_everything_fails(picky_results):
     assert (failed.property, failed.calls, failed.accepted) == ("accepted calls", 100, 0)
     first, sentence, advice = failed.text.splitlines()
     assert first == "0 of 100"
-    assert re.fullmatch(r"refused 100 times: refuses_all: k: got \d+, expected -1", sentence)
-    assert advice.startswith("-> say what it takes, as in --set k=3 or --set k=0..8; mode, n can")
+    assert re.fullmatch(r"rejected 100 times: refuses_all: k: got \d+, expected -1", sentence)
+    assert advice.startswith("-> set accepted values, as in --set k=3 or --set k=0..8; you can ")
 
 
 @pytest.mark.slow

@@ -133,24 +133,24 @@ def _check_signatures(subject: Subject) -> Iterator[Finding]:
     for number, row in enumerate(subject.table.rows):
         error = _signature_error(row.signature)
         if error:
-            yield _error(f"row {number}: {error}", "see `cuplug help signatures`")
+            yield _error(f"overload {number}: {error}", "see `cuplug help signatures`")
             continue
         for condition in broken_by_defaults(parse(row.signature)):
             yield _error(
-                f"row {number}: the defaults do not satisfy {condition}\n  {row.signature}",
-                "calls that leave them out would be refused: give others, or none",
+                f"overload {number}: the defaults do not satisfy {condition}\n  {row.signature}",
+                "calls that omit them would be rejected: set other defaults, or none",
             )
         for name in invalid_independent(parse(row.signature), row.properties):
             yield _error(
-                f"row {number}: independent: {name} is no dimension that each output has once, and "
-                f"no input twice\n  {row.signature}",
-                "leave it out of CUPLUG_INDEPENDENT",
+                f"overload {number}: independent: got {name}, expected a dimension that each "
+                f"output has once, and no input twice\n  {row.signature}",
+                "remove it from CUPLUG_INDEPENDENT",
             )
         if invalid_along(parse(row.signature), row.properties):
             yield _error(
-                f"row {number}: along: got {row.properties['along']}, expected an int parameter, "
-                f"and arrays with one group of dimensions\n  {row.signature}",
-                "leave out CUPLUG_ALONG",
+                f"overload {number}: along: got {row.properties['along']}, expected an int "
+                f"parameter, and arrays with one group of dimensions\n  {row.signature}",
+                "remove CUPLUG_ALONG",
             )
 
 
@@ -176,8 +176,8 @@ def _check_docs(subject: Subject) -> Iterator[Finding]:
     for number, row in enumerate(subject.table.rows):
         if not row.doc.strip():
             yield _warning(
-                f"row {number} ({row.operator}) has no doc line",
-                "say in one line what the operator computes",
+                f"overload {number} ({row.operator}) has no doc line",
+                "describe in one line what the operator computes",
             )
         if _signature_error(row.signature):
             continue
@@ -185,7 +185,8 @@ def _check_docs(subject: Subject) -> Iterator[Finding]:
         names = {x.name for x in (*signature.parameters, *signature.outputs)}
         for name in sorted(parameter_docs([row.properties]).keys() - names):
             yield _warning(
-                f"row {number}: got the documentation of {name}, expected a parameter or an output",
+                f"overload {number}: got the documentation of {name}, expected a parameter or an "
+                "output",
                 f"rename it in CUPLUG_DOC({name}, ...)",
             )
 
@@ -315,17 +316,17 @@ def _check_permissions(subject: Subject) -> Iterator[Finding]:
 RULES: list[tuple[str, str, Rule]] = [
     ("table", "the symbol table is there and can be read", _check_table),
     ("signatures", "all signatures parse", _check_signatures),
-    ("name", "the file is called as its plugin", _check_name),
+    ("name", "the file has the name of its plugin", _check_name),
     ("version", "the version is well formed", _check_version),
     ("docs", "every operator has a doc line", _check_docs),
     ("gradients", "operators and their gradients fit", _check_gradients),
     ("entries", "every entry is an exported function", _check_entries),
     ("exports", "it exports its table and its entries, nothing else", _check_exports),
-    ("architectures", "the table's architectures are those of the code", _check_architectures),
-    ("undefined", "all that it needs is found", linkage.check_undefined),
+    ("architectures", "the table names the architectures of the code", _check_architectures),
+    ("undefined", "all libraries and symbols that it needs are found", linkage.check_undefined),
     ("versions", "the libraries that are installed are new enough", linkage.check_versions),
     ("needed", "it needs only libraries that every machine has", linkage.check_needed),
-    ("rpath", "it searches no directory but those beside it", linkage.check_rpath),
+    ("rpath", "it searches only directories next to it", linkage.check_rpath),
     ("unique", "it shares no symbols with other plugins", linkage.check_unique),
     ("tls", "thread-local variables can be loaded at any time", linkage.check_tls),
     ("relocations", "its code is position-independent", linkage.check_text_relocations),

@@ -62,7 +62,8 @@ def read_pages() -> list[Page]:
     pages = []
     for file in sorted(os.listdir(FOLDER)):
         with open(os.path.join(FOLDER, file), encoding="utf-8") as stream:
-            pages.append(Page(file.removesuffix(".md"), UNSEEN.sub("", stream.read())))
+            text = stream.read().replace(":::{seealso}", "See also:\n")
+        pages.append(Page(file.removesuffix(".md"), UNSEEN.sub("", text)))
     return pages
 
 

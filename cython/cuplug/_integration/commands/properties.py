@@ -325,7 +325,7 @@ def refuses_bad_arguments(operator: Tried, arguments: Arguments, device: str = "
         except REFUSALS:
             for name, was in kept.items():
                 assert arrays_of(given)[name].tobytes() == was, (
-                    f"{what}: refused, but {name} was written"
+                    f"{what}: rejected, but {name} was written"
                 )
         else:
             raise AssertionError(f"{what}: got a result, expected an error")

@@ -251,7 +251,7 @@ def _acceptance(options: dict[str, Any], lines: list[dict[str, Any]], name: str)
         refusals.update(dict(line["refusals"]))
     text = [f"{n_accepted} of {n_calls}"]
     for sentence, n in refusals.most_common(MOST_REFUSALS):
-        text.append(f"refused {n} times: {sentence}" if n > 1 else f"refused once: {sentence}")
+        text.append(f"rejected {n} times: {sentence}" if n > 1 else f"rejected once: {sentence}")
     ok = n_accepted * ACCEPTED_OF >= n_calls
     if not ok:
         text.append(_advice(parse(options["signature"]), options["pins"]))
@@ -262,12 +262,12 @@ def _acceptance(options: dict[str, Any], lines: list[dict[str, Any]], name: str)
 def _advice(signature: Signature, pins: dict[str, str]) -> str:
     names = [name for name in settable(signature) if name not in pins]
     if not names:
-        return "-> arguments drawn at random are of no use here: test it with your own"
+        return "-> the operator rejects random arguments: test it with your own"
     choices = next((x.choices for x in signature.parameters if x.name == names[0]), ())
     first = f"--set {names[0]}="
     how = f"{first}{choices[0]}" if choices else f"{first}3 or {first}0..8"
-    others = f"; {', '.join(names[1:])} can be set, too" if names[1:] else ""
-    return f"-> say what it takes, as in {how}{others}"
+    others = f"; you can also set {', '.join(names[1:])}" if names[1:] else ""
+    return f"-> set accepted values, as in {how}{others}"
 
 
 def _run(prefix: list[str], options: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
