@@ -79,7 +79,7 @@ def build_native(python: str) -> dict[str, str]:
     return {"CROSS_FROM": native, "_PYTHON_HOST_PLATFORM": f"linux-{CROSS}"}
 
 
-def build(python: str, machine: str, folder: Path) -> Path:
+def build_wheel(python: str, machine: str, folder: Path) -> Path:
     """Build the wheel of one Python and repair it; return the file."""
     variables = settings(machine) | (build_native(python) if CROSS else {})
     raw = WORK / "raw"
@@ -113,7 +113,7 @@ def main() -> None:
     environments = {what: make_environment(python, what[0]) for what, python in wanted.items()}
     folder.mkdir(parents=True, exist_ok=True)
     for (_, machine), python in environments.items():
-        wheel = build(python, CROSS or machine, folder)
+        wheel = build_wheel(python, CROSS or machine, folder)
         size_mb = wheel.stat().st_size / 1e6
         print(f"{wheel}: {size_mb:.2f} MB, of that", sizes(wheel), flush=True)
         if size_mb > LIMIT_MB:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listing plugins and finding one of them; the command; plugins of many operators, and of rows."""
+"""Listing plugins, finding one, the command, and plugins of many operators and of rows."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def measure_many_files(run: Run) -> None:
 
 
 def measure(run: Run) -> None:
-    """Listing plugins and finding one of them; many files; large tables."""
+    """Listing plugins and finding one of them, with many files and large tables."""
     many, few = copies(N_PLUGINS), copies(10)
     listed, found = "cuplug_list, C", "cuplug_find, C, first in a process, among 1,000"
     wanted = [

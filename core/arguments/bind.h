@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs that must be broadcast or made contiguous; strides; arguments given only by size. */
+/* Inputs that must be broadcast or made contiguous, strides, and arguments given only by size. */
 #ifndef CUPLUG_CORE_ARGUMENTS_BIND_H
 #define CUPLUG_CORE_ARGUMENTS_BIND_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on GPUs, which return before their kernels have run: the fault record of each, its thread,
- * and the origins of its inputs. A fault is raised by the next call of the thread that made the
- * call; by each read of the call's outputs, and of results computed from them; and by
+ * and the origins of its inputs. The next call of the thread that made the call raises its fault.
+ * So does each read of the call's outputs and of results computed from them, and
  * cuplug_synchronize for a whole device. */
 #ifndef CUPLUG_CORE_CUDA_CALLS_H
 #define CUPLUG_CORE_CUDA_CALLS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators by name. Order: plugins loaded by path; the earlier result for the name; lib<name>.so
- * in each directory; for an operator without its plugin's name, all plugins in search order. */
+/* Operators by name. The order is plugins loaded by path, the earlier result for the name, and
+ * lib<name>.so in each directory. An operator without its plugin's name is then searched for in all
+ * plugins, in search order. */
 #include "base/describe.h"
 #include "base/status.h"
 #include "discovery/candidate.h"

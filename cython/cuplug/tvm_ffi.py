@@ -27,8 +27,8 @@ def function(operator: Operator, name: str | None = None, *, n_outputs: int = 0)
     name : str, optional
         Registers the function globally, so that code in any language finds it by this name.
     n_outputs : int, optional
-        How many of the last arguments are tensors for the outputs: all of the operator's, and the
-        function returns None; or 0, the default.
+        How many of the last arguments are tensors for the outputs. If it is the number of the
+        operator's outputs, the function returns None. The default is 0.
 
     Returns
     -------

@@ -71,7 +71,7 @@ DESCRIPTION = {
 }
 
 
-def build(folder: Path):
+def compile_and_adopt(folder: Path):
     """Compile the library into a folder, and adopt it."""
     source, library = folder / "counter.rs", folder / "libcounter.so"
     source.write_text(SOURCE)
@@ -84,7 +84,7 @@ def main() -> None:
     if shutil.which("rustc") is None:
         sys.exit("no rustc: install Rust to run this example")
     with tempfile.TemporaryDirectory() as folder:
-        rust = build(Path(folder))
+        rust = compile_and_adopt(Path(folder))
         counter = rust.counter()
         rust.add(counter, np.array([3, 1, 3, 3]))
         print("3 was there", int(rust.get(counter, 3)), "times")

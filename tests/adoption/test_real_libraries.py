@@ -148,7 +148,7 @@ def test_rust(capsys, tmp_path, monkeypatch):
         pytest.skip("no rustc")
     monkeypatch.delenv("LD_PRELOAD", raising=False)  # sanitizers, with which rustc does not run
     names = example("rust")
-    rust = names["build"](tmp_path)
+    rust = names["compile_and_adopt"](tmp_path)
     x = np.random.default_rng(3).integers(0, 5, 1000)
     with rust.counter() as counter:
         rust.add(counter, x)

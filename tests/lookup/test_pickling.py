@@ -84,6 +84,13 @@ def test_a_missing_plugin_is_an_error_of_the_call(library, tmp_path, run_python)
     )
 
 
+@pytest.mark.parametrize("known", [(), ("1.0",)])
+def test_a_missing_operator_without_version_and_digest(known):
+    missing = cuplug.PickledOperator(cuplug.find, ("no_such_plugin.twice", *known))
+    with pytest.raises(cuplug.NotFoundError, match='no plugin "no_such_plugin"'):
+        missing(1)
+
+
 def test_what_is_in_a_pickle(library):
     data = pickle.dumps(cuplug.find("sent"), protocol=2)
     texts = [arg for code, arg, _ in pickletools.genops(data) if code.name == "BINUNICODE"]

@@ -2,7 +2,6 @@
 """The public names: pickles contain no others, so modules may move."""
 
 import ast
-import doctest
 import inspect
 import pickle
 import pickletools
@@ -12,10 +11,8 @@ from pathlib import Path
 
 import cuplug
 import cuplug.testing
-import hypothesis
 import numpy as np
 import pytest
-from cuplug import array_api as xp
 from cuplug import errors
 from cuplug._source.kernels.module_globals import Global
 from places import FIXTURES, ROOT
@@ -28,7 +25,6 @@ PUBLIC = {"cuplug", "cuplug.errors", "cuplug.testing", *(f"cuplug.{name}" for na
 # They hold memory, code, or data of one process; a fused function is pickled by its name.
 NOT_PICKLED = {cuplug.Kernel, cuplug.Module, cuplug.Fused}
 NOT_PICKLED |= {cuplug.Event, cuplug.Graph, cuplug.Handle, cuplug.Stream, cuplug.Texture}
-ON_BOTH = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 STANDARD = {
     "CudaError": RuntimeError,
     "PluginError": RuntimeError,
@@ -321,47 +317,3 @@ def test_classes_have_signatures(name):
     documented = cls.__doc__.partition("Parameters\n")[2].partition("\n\n")[0]
     assert names == set(re.findall(r"^ {0,4}(\w+) : ", documented, re.M))
     assert "--" not in cls.__doc__.partition("Parameters")[0]
-
-
-def array_functions():
-    """Yield the public functions and methods that work on arrays, by their names."""
-    for room in (xp, xp.fft, xp.linalg):
-        found = {name: getattr(room, name) for name in room.__all__}
-        yield from ((name, x) for name, x in found.items() if inspect.isroutine(x) or is_ours(x))
-    members = inspect.getmembers(cuplug.random.Generator, inspect.isfunction)
-    yield from ((name, x) for name, x in members if not name.startswith("_"))
-
-
-def is_ours(x):
-    return type(x).__name__ == "ArrayFunction"
-
-
-@ON_BOTH
-def test_examples_of_array_functions_work(device):
-    """Each has one, for the host and for a GPU, since they print no devices."""
-    finder = doctest.DocTestFinder(recurse=False)
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    names = {"cuplug": cuplug, "numpy": np, "xp": xp}
-    found = list(array_functions())
-    assert len(found) > 300
-    for name, function in found:
-        [example] = finder.find(function, name, module=False, globs=dict(names))
-        assert example.examples, name
-        with cuplug.Device(device):
-            assert runner.run(example).failed == 0, name
-
-
-@ON_BOTH
-def test_examples_of_docstrings_work(device):
-    """Each public name has one. Examples that name a GPU run if one is available."""
-    finder = doctest.DocTestFinder(recurse=False)
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    names = {"cuplug": cuplug, "numpy": np, "hypothesis": hypothesis}
-    modules = {"random": cuplug.random, "testing": cuplug.testing}
-    found = {name: getattr(cuplug, name) for name in NAMES}
-    found |= {f"{k}.{name}": getattr(m, name) for k, m in modules.items() for name in m.__all__}
-    for name, public in found.items():
-        [example] = finder.find(public, name, module=False, globs=dict(names))
-        assert example.examples, name
-        if device == "cuda" or '"cuda' not in example.docstring.partition("Examples\n")[2]:
-            assert runner.run(example).failed == 0, name

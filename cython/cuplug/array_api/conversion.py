@@ -35,8 +35,8 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
         "cpu", "cuda", "cuda:1". The default is the device of an `Array`, or of an array on a GPU;
         for others as for `empty`.
     copy : bool, optional
-        True: always; False: never, and ValueError if a copy is required. By default, memory of the
-        same device is shared, and the array is read-only if its memory is.
+        True copies always. False copies never, and raises ValueError if a copy is required. By
+        default, memory of the same device is shared, and the array is read-only if its memory is.
 
     Returns
     -------

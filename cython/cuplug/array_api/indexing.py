@@ -182,7 +182,7 @@ def _n_named(item: Any) -> int:
 def _completed(x: Array, items: list[Any]) -> tuple[Array, list[Any], int]:
     """Return a key for all dimensions, with positions instead of masks.
 
-    Returns the array, with a dimension added for each mask without dimensions; the key; and the
+    Returns the array, with a dimension added for each mask without dimensions, the key, and the
     number of the item before which '...' was.
     """
     n = sum(map(_n_named, items))

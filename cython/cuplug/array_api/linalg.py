@@ -280,8 +280,9 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: Any = "fro") -> Arr
     x : Array, shape (..., m, n)
     keepdims : bool, default False
     ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}, default "fro"
-        The root of the sum of squares; the sum of singular values, the largest (2) or smallest (-2)
-        one; the largest or smallest sum of absolute values of a column (1, -1) or of a row (inf).
+        "fro" is the root of the sum of squares, "nuc" the sum of singular values, and 2 and -2 the
+        largest and smallest of these. The largest and smallest sum of absolute values are 1 and -1
+        for columns, and inf and -inf for rows.
 
     Returns
     -------

@@ -41,6 +41,7 @@ from cuplug.array_api.views import (
 __all__ = [
     "CALLED",
     "IN_PLACE",
+    "apply_operator",
     "asarray",
     "assign",
     "broadcast_to",
@@ -50,7 +51,6 @@ __all__ = [
     "matmul",
     "matrix_transpose",
     "namespace",
-    "operator",
     "part",
     "permute_dims",
     "rounded",
@@ -85,7 +85,7 @@ def __getattr__(name: str) -> Any:
     return found
 
 
-def operator(name: str, x: Array, other: Any, reflected: bool = False) -> Any:
+def apply_operator(name: str, x: Array, other: Any, reflected: bool = False) -> Any:
     """Return the result of a Python operator."""
     if isinstance(other, (list, tuple)):  # Python finds other types unequal
         checked(name, "y", other)

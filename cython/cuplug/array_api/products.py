@@ -333,8 +333,8 @@ def vector_norm(x: Array, /, *, axis: Any = None, keepdims: bool = False, ord: f
         The dimensions of the vectors; the default is all.
     keepdims : bool, default False
     ord : float, default 2
-        The root of the sum of absolute values to that power; 0: the number of elements that are not
-        0; inf and -inf: the largest and the smallest absolute value.
+        The root of the sum of absolute values to that power. 0 is the number of elements that are
+        not 0, and inf and -inf are the largest and the smallest absolute value.
 
     Returns
     -------

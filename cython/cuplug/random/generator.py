@@ -59,7 +59,15 @@ class Generator(Distributions):
 
     @property
     def position(self) -> int:
-        """The number of drawn elements."""
+        """The number of drawn elements.
+
+        Examples
+        --------
+        >>> rng = cuplug.random.default_rng(1)
+        >>> x = rng.random((2, 3))
+        >>> rng.position
+        6
+        """
         return self._source.position
 
     @position.setter

@@ -107,8 +107,8 @@ def adopt(
     ValueError
         The description is wrong, does not fit the prototypes, or is missing.
     PluginError
-        Another user may write the library or its description; the library cannot be loaded, or does
-        not have a function; or cffi is not installed.
+        Another user may write the library or its description, the library cannot be loaded or does
+        not have a function, or cffi is not installed.
 
     Examples
     --------

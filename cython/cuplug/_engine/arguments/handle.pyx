@@ -49,8 +49,11 @@ cdef class Handle:
 
     Examples
     --------
-    >>> with fft_plan(1024, device="cuda") as plan:  # doctest: +SKIP
-    ...     y = fft(x, plan)
+    With a plugin that has these operators, `counter() -> handle[counter]` among them:
+
+    >>> with cuplug.ops.counter(first=5, device="cpu") as c:
+    ...     int(cuplug.ops.step(c))
+    6
     """
 
     def __cinit__(self, *arguments):
@@ -59,23 +62,53 @@ cdef class Handle:
 
     @property
     def tag(self) -> str:
-        """The kind of the object."""
+        """The kind of the object.
+
+        Examples
+        --------
+        >>> with cuplug.ops.counter() as c:
+        ...     c.tag
+        'counter'
+        """
         return cuplug_handle_tag(self.handle).decode()
 
     @property
     def plugin(self) -> str:
-        """The name of the plugin."""
+        """The name of the plugin.
+
+        Examples
+        --------
+        >>> with cuplug.ops.counter() as c:
+        ...     c.plugin
+        'handles'
+        """
         return cuplug_operator_plugin(cuplug_handle_operator(self.handle)).decode()
 
     @property
     def device(self) -> str:
-        """The device where it was created."""
+        """The device where it was created.
+
+        Examples
+        --------
+        >>> with cuplug.ops.counter(device="cpu") as c:
+        ...     c.device
+        'cpu'
+        """
         cdef cuplug_device device = cuplug_handle_device(self.handle)
         return f"cuda:{device.id}" if device.type == CUPLUG_CUDA else "cpu"
 
     @property
     def closed(self) -> bool:
-        """True after `close`."""
+        """True after `close`.
+
+        Examples
+        --------
+        >>> with cuplug.ops.counter() as c:
+        ...     c.closed
+        False
+        >>> c.closed
+        True
+        """
         return cuplug_handle_is_closed(self.handle) != 0
 
     def close(self):
@@ -87,6 +120,13 @@ cdef class Handle:
         ------
         Error
             If the plugin reports an error. The handle is closed nevertheless.
+
+        Examples
+        --------
+        >>> c = cuplug.ops.counter()
+        >>> c.close()
+        >>> c.closed
+        True
         """
         cdef cuplug_error error
         cdef int status

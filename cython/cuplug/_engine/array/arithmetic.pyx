@@ -58,7 +58,7 @@ cdef inline bint is_number(object x) noexcept:
 
 cdef object computed(str name, Buffer x, object other, bint is_reflected):
     if type(other) is not type(x) and not is_number(other):
-        return functions().operator(name, x, other, is_reflected)
+        return functions().apply_operator(name, x, other, is_reflected)
     return called(name)(other, x) if is_reflected else called(name)(x, other)
 
 

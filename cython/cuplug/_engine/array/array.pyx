@@ -12,9 +12,9 @@ from cuplug._engine.array.arithmetic cimport stock, wrote_number
 from cuplug._engine.array.buffer cimport FEW, are_positions, check_origin, check_request
 from cuplug._engine.array.buffer cimport check_writable, device_text
 from cuplug._engine.array.buffer cimport is_contiguous, is_on_gpu, n_elements
-from cuplug._engine.array.copies cimport copy_small, has_no_gaps, host_values, as_numpy_view
-from cuplug._engine.array.copies cimport take_numpy, to_numpy
-from cuplug._engine.array.layout cimport may_overlap, repeats_elements, select
+from cuplug._engine.array.copies cimport copy_small, has_no_gaps, as_numpy_view
+from cuplug._engine.array.copies cimport to_numpy
+from cuplug._engine.array.layout cimport may_overlap, select
 from cuplug._engine.array.methods cimport Methods
 from cuplug._engine.base.capsules cimport export, two_integers
 from cuplug._engine.base.core cimport CUPLUG_CPU, CUPLUG_CUDA, CUPLUG_CUDA_MANAGED
@@ -69,7 +69,13 @@ cdef class Array(Methods):
 
     @property
     def T(self) -> Array:
-        """The dimensions in reverse order, without a copy."""
+        """The dimensions in reverse order, without a copy.
+
+        Examples
+        --------
+        >>> cuplug.empty((2, 3, 4)).T.shape
+        (4, 3, 2)
+        """
         cdef int64_t shape[2]
         cdef int64_t strides[2]
         cdef const int64_t *steps = self.tensor.strides
@@ -85,7 +91,13 @@ cdef class Array(Methods):
 
     @property
     def mT(self) -> Array:
-        """The last two dimensions exchanged, without a copy."""
+        """The last two dimensions exchanged, without a copy.
+
+        Examples
+        --------
+        >>> cuplug.empty((2, 3, 4)).mT.shape
+        (2, 4, 3)
+        """
         return functions().matrix_transpose(self)
 
     def numpy(self, *, out: NDArray[Any] | None = None, stream=None) -> NDArray[Any]:
@@ -101,40 +113,17 @@ cdef class Array(Methods):
         Returns
         -------
         numpy.ndarray
+
+        Examples
+        --------
+        >>> cuplug.asarray([1.0, 2.0]).numpy()
+        array([1., 2.])
         """
         return to_numpy(self if has_no_gaps(&self.tensor) else self.in_order(), out, stream)
-
-    def get(self, *, out: NDArray[Any] | None = None, stream=None) -> NDArray[Any]:
-        """Copy to a NumPy array: the method `numpy` under its name in CuPy and PyCUDA."""
-        return self.numpy(out=out, stream=stream)
-
-    def set(self, values, *, stream=None):
-        """Copy an array of the host, of the same shape, into this one, converted to its dtype.
-
-        Parameters
-        ----------
-        values : array_like
-            Anything that numpy.asarray accepts.
-        stream : as in calls of operators, optional
-            The copy is made after the work on it.
-        """
-        host = host_values("set: values", values, self.dtype)
-        if host.shape != self.shape:
-            raise ValueError(f"set: values: got shape {host.shape}, expected {self.shape}")
-        if repeats_elements(&self.tensor):
-            raise ValueError("set: got an array whose elements share memory, expected a copy of it")
-        if is_contiguous(&self.tensor) or not is_on_gpu(&self.tensor):
-            take_numpy(self, host, stream)
-        else:
-            functions().assign(self, functions().asarray(host, device=self.device))
 
     def _spread(self, shape: tuple[int, ...]) -> Array:
         """Return a C-contiguous copy, broadcast to a shape."""
         return functions().copied(functions().broadcast_to(self, shape))
-
-    def to_device(self, device, /, *, stream=None) -> Array:
-        """Return the array on a device, "cpu" or "cuda:1": itself if it is on that device."""
-        return functions().asarray(self, device=device)
 
     def __getitem__(self, key) -> Array:
         view = part_of(self, key)

@@ -38,32 +38,68 @@ cdef class Buffer(DeviceMemory):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Sizes of the dimensions."""
+        """Sizes of the dimensions.
+
+        Examples
+        --------
+        >>> cuplug.empty((2, 3)).shape
+        (2, 3)
+        """
         return tuple_of(self.tensor.shape, self.tensor.ndim)
 
     @property
     def ndim(self) -> int:
-        """Number of dimensions."""
+        """Number of dimensions.
+
+        Examples
+        --------
+        >>> cuplug.empty((2, 3)).ndim
+        2
+        """
         return self.tensor.ndim
 
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """Number of elements.
+
+        Examples
+        --------
+        >>> cuplug.empty((2, 3)).size
+        6
+        """
         return n_elements(&self.tensor)
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element."""
+        """Bytes of one element.
+
+        Examples
+        --------
+        >>> cuplug.empty((2, 3), "float32").itemsize
+        4
+        """
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """Bytes of all elements.
+
+        Examples
+        --------
+        >>> cuplug.empty((2, 3), "float32").nbytes
+        24
+        """
         return n_elements(&self.tensor) * self.dtype.itemsize
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Distance to the next element along each dimension, in bytes."""
+        """Distance to the next element along each dimension, in bytes.
+
+        Examples
+        --------
+        >>> cuplug.empty((2, 3), "float32").strides
+        (12, 4)
+        """
         cdef int64_t own[CUPLUG_MAX_NDIM]
         cdef int64_t *strides = self.tensor.strides
         if strides == NULL:
@@ -73,12 +109,25 @@ cdef class Buffer(DeviceMemory):
 
     @property
     def device(self) -> Device:
-        """The device of the array."""
+        """The device of the array.
+
+        Examples
+        --------
+        >>> cuplug.empty(3, device="cpu").device
+        cuplug.Device('cpu')
+        """
         return Device(self.tensor.device.id) if is_on_gpu(&self.tensor) else HOST
 
     @property
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """The address of the first element.
+
+        Examples
+        --------
+        >>> x = cuplug.empty(3, "float32")
+        >>> x[1:].data_ptr - x.data_ptr
+        4
+        """
         return <size_t>self.tensor.data
 
     def __len__(self):

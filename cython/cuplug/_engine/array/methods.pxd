@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-from cuplug._engine.array.arithmetic cimport Arithmetic
+from cuplug._engine.array.values cimport Values
 
 
-cdef class Methods(Arithmetic):
+cdef class Methods(Values):
     pass

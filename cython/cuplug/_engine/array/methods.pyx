@@ -2,10 +2,9 @@
 """Functions of arrays that NumPy and CuPy have as methods, under the same names."""
 
 from cuplug._engine.array.arithmetic cimport functions
-from cuplug._engine.array.buffer cimport Buffer, check_writable
+from cuplug._engine.array.buffer cimport check_writable
 
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 
 from numpy import can_cast
@@ -14,7 +13,7 @@ from cuplug._engine import provider
 from cuplug._engine.array.arrayprint import as_html
 
 
-cdef class Methods(Arithmetic):
+cdef class Methods(Values):
     """Attributes and methods of arrays: `cuplug.array_api` computes all of them."""
 
     @property
@@ -31,154 +30,27 @@ cdef class Methods(Arithmetic):
     def _repr_html_(self):
         return as_html(self)
 
-    # ---- Values ------------------------------------------------------------------------------
-
-    def item(self):
-        """Return the only element as a number of Python."""
-        if self.size != 1:
-            raise ValueError(f"cuplug.Array: item: got shape {self.shape}, expected one element")
-        return self.numpy().item()
-
-    def tolist(self):
-        """Return the elements as numbers of Python, in lists of lists."""
-        return self.numpy().tolist()
-
-    def tobytes(self) -> bytes:
-        """Return the bytes of the elements in C order."""
-        return self.numpy().tobytes()
-
-    def copy(self, order: str = "C") -> Array:
-        """Return a new array of the same elements, in C order or, for "F", in Fortran's."""
-        if is_reversed(self, "copy", order):
-            return functions().copied(self.transpose()).transpose()
-        return functions().copied(self)
-
-    def fill(self, value):
-        """Set all elements to a number."""
-        self[...] = value
-
-    def astype(self, dtype, copy=True, *, casting="unsafe") -> Array:
-        """Return the elements in a dtype; the array itself if it has it and `copy` is false.
-
-        Conversions that `casting`, as of `numpy.can_cast`, rules out raise TypeError.
-        """
-        if casting != "unsafe" and not can_cast(self.dtype, dtype, casting):
-            wanted = f"a conversion that is {casting!r}"
-            raise TypeError(f"astype: dtype: got {dtype} for {self.dtype}, expected {wanted}")
-        of = standard().astype
-        return of(self, dtype) if copy is True else of(self, dtype, copy=copy)
-
-    def view(self, dtype=None) -> Array:
-        """Return a view; with `dtype`, of the bytes as elements of it, along the last dimension."""
-        return self[...] if dtype is None else functions().viewed(self, dtype)
-
-    @property
-    def flat(self):
-        """The elements in C order, to be read, iterated over and assigned."""
-        return functions().Flat(self)
-
-    @flat.setter
-    def flat(self, values):
-        functions().Flat(self)[...] = values
-
-    @property
-    def base(self):
-        """The owner of the memory: another array, or an object of another library; else None."""
-        return (<Buffer>self).owner
-
-    @property
-    def flags(self):
-        """The layout: `flags.c_contiguous`, `flags["F_CONTIGUOUS"]` and others."""
-        return functions().Flags(self, not (<Buffer>self).is_read_only)
-
-    def put(self, indices, values, mode="raise"):
-        """Write values, which are repeated if they are fewer, at positions in C order.
-
-        Positions out of range wrap or are clipped with `mode` "wrap" or "clip".
-        """
-        functions().put(self, indices, values, mode)
-
-    # ---- Each element ------------------------------------------------------------------------
-
-    @property
-    def real(self) -> Array:
-        """The real parts, as a view."""
-        return functions().part(self, 0)
-
-    @property
-    def imag(self) -> Array:
-        """The imaginary parts, as a view; zeros, of real numbers."""
-        return functions().part(self, 1)
-
-    @real.setter
-    def real(self, values):
-        functions().part(self, 0)[...] = values
-
-    @imag.setter
-    def imag(self, values):
-        if self.dtype.kind != "c":
-            raise TypeError(f"cuplug.Array: imag: got {self.dtype}, expected complex numbers")
-        functions().part(self, 1)[...] = values
-
-    def conjugate(self) -> Array:
-        """Return `conj`."""
-        return self.conj()
-
-    def byteswap(self, inplace=False) -> Array:
-        """Return the elements with their bytes in the reverse order, in new memory or in place."""
-        return functions().byteswapped(self, inplace)
-
-    def conj(self) -> Array:
-        """Return the complex conjugate of each element."""
-        return standard().conj(self)
+    # ---- Elements ----------------------------------------------------------------------------
 
     def round(self, decimals: int = 0, out: Array | None = None) -> Array:
-        """Return each element rounded to so many decimals, halves to even."""
+        """Return each element rounded to so many decimals, halves to even.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([1.25, 2.5]).round(1))
+        [1.2 2.5]
+        """
         return into(out, functions().rounded(self, decimals))
 
     def clip(self, min=None, max=None, out: Array | None = None) -> Array:
-        """Return elements in the range from `min` to `max`, in the array's dtype."""
+        """Return elements in the range from `min` to `max`, in the array's dtype.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([3, 1, 2]).clip(2))
+        [3 2 2]
+        """
         return into(out, standard().clip(self, min, max))
-
-    # ---- Shapes ------------------------------------------------------------------------------
-
-    def reshape(self, *shape, copy: bool | None = None, order: str = "C") -> Array:
-        """Return the elements, in C order or another one, in another shape: a view if possible."""
-        wanted = one_or_several(shape)
-        if not is_reversed(self, "reshape", order):
-            return standard().reshape(self, wanted, copy=copy)
-        turned = tuple(wanted)[::-1] if isinstance(wanted, Iterable) else (wanted,)
-        return standard().reshape(self.transpose(), turned, copy=copy).transpose()
-
-    def ravel(self, order: str = "C") -> Array:
-        """Return the elements, in C order or another one, as a contiguous line: a view if it is."""
-        line = in_memory_order(self, order).reshape(-1, order=order)
-        return line if line.flags.c_contiguous else functions().copied(line)
-
-    def flatten(self, order: str = "C") -> Array:
-        """Return a copy of the elements, in C order or another one, in one dimension."""
-        return in_memory_order(self, order).reshape(-1, copy=True, order=order)
-
-    def squeeze(self, axis=None) -> Array:
-        """Return a view without dimensions of size 1, all of them by default."""
-        if axis is None or (self.ndim == 0 and axis in (0, -1)):
-            axis = tuple([k for k, n in enumerate(self.shape) if n == 1])
-        return standard().squeeze(self, axis)
-
-    def transpose(self, *axes) -> Array:
-        """Return a view with the dimensions in another order, in reverse by default."""
-        reverse = axes in ((), (None,))
-        return functions().permute_dims(
-            self, range(self.ndim)[::-1] if reverse else one_or_several(axes)
-        )
-
-    def swapaxes(self, axis1: int, axis2: int) -> Array:
-        """Return a view with two dimensions exchanged."""
-        return functions().exchanged(self, axis1, axis2)
-
-    def repeat(self, repeats, axis: int | None = None) -> Array:
-        """Return each element, or each part along a dimension, several times."""
-        return standard().repeat(self, repeats, axis=axis)
 
     def take(
         self, indices, axis: int | None = None, out: Array | None = None, mode: str = "raise"
@@ -186,6 +58,11 @@ cdef class Methods(Arithmetic):
         """Return the elements at positions, counted in C order or along a dimension.
 
         Positions out of range wrap or are clipped with `mode` "wrap" or "clip".
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([5, 6, 7]).take([2, 0]))
+        [7 5]
         """
         whole = self.ravel() if axis is None or (self.ndim == 0 and axis in (0, -1)) else self
         places = standard().asarray(indices, device=self.device)
@@ -195,31 +72,47 @@ cdef class Methods(Arithmetic):
         return into(out, standard().take(whole, places, axis=axis))
 
     def choose(self, choices, out: Array | None = None, mode: str = "raise") -> Array:
-        """Return elements of several arrays; each element is the number of one of these."""
+        """Return elements of several arrays; each element is the number of one of these.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([0, 1, 0]).choose([[1, 2, 3], [7, 8, 9]]))
+        [1 8 3]
+        """
         return standard().choose(self, choices, out, mode)
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-        """Return diagonals of two dimensions, as a view."""
-        return standard().diagonal(self, offset, axis1, axis2)
-
-    def compress(self, condition, axis: int | None = None) -> Array:
-        """Return parts along a dimension, or elements in C order, for which a condition holds."""
-        return standard().compress(condition, self, axis)
 
     # ---- All elements, or those along dimensions -----------------------------------------------
 
     def sum(self, axis=None, dtype=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the sum."""
+        """Return the sum.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).sum(axis=0))
+        [4. 6.]
+        """
         dtype = dtype_for(self, dtype, out)
         return into(out, standard().sum(self, axis=axis, dtype=dtype, keepdims=keepdims))
 
     def prod(self, axis=None, dtype=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the product."""
+        """Return the product.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).prod())
+        24.0
+        """
         dtype = dtype_for(self, dtype, out)
         return into(out, standard().prod(self, axis=axis, dtype=dtype, keepdims=keepdims))
 
     def mean(self, axis=None, dtype=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the arithmetic mean."""
+        """Return the arithmetic mean.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).mean(axis=1))
+        [1.5 3.5]
+        """
         x = converted("mean", self, dtype)
         return into(out, standard().mean(x, axis=axis, keepdims=keepdims))
 
@@ -227,7 +120,13 @@ cdef class Methods(Arithmetic):
         self, axis=None, dtype=None, out: Array | None = None, ddof: float = 0, keepdims=False, *,
         correction: float | None = None,
     ) -> Array:
-        """Return the variance, of n - ddof degrees of freedom; `correction` is another name."""
+        """Return the variance, of n - ddof degrees of freedom; `correction` is another name.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).var())
+        1.25
+        """
         x, ddof = converted("var", self, dtype), ddof if correction is None else correction
         return into(out, standard().var(x, axis=axis, correction=ddof, keepdims=keepdims))
 
@@ -235,57 +134,129 @@ cdef class Methods(Arithmetic):
         self, axis=None, dtype=None, out: Array | None = None, ddof: float = 0, keepdims=False, *,
         correction: float | None = None,
     ) -> Array:
-        """Return the standard deviation; arguments as of `var`."""
+        """Return the standard deviation; arguments as of `var`.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([1.0, 3.0]).std())
+        1.0
+        """
         x, ddof = converted("std", self, dtype), ddof if correction is None else correction
         return into(out, standard().std(x, axis=axis, correction=ddof, keepdims=keepdims))
 
     def max(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the maximum."""
+        """Return the maximum.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).max(axis=0))
+        [3. 4.]
+        """
         return into(out, standard().max(self, axis=axis, keepdims=keepdims))
 
     def min(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the minimum."""
+        """Return the minimum.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).min(axis=0))
+        [1. 2.]
+        """
         return into(out, standard().min(self, axis=axis, keepdims=keepdims))
 
     def any(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return whether any element is not 0."""
+        """Return whether any element is not 0.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([0, 2]).any())
+        True
+        """
         return into(out, standard().any(self, axis=axis, keepdims=keepdims))
 
     def all(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return whether no element is 0."""
+        """Return whether no element is 0.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([0, 2]).all())
+        False
+        """
         return into(out, standard().all(self, axis=axis, keepdims=keepdims))
 
     def argmax(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the index of the first maximum."""
+        """Return the index of the first maximum.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([3, 1, 2]).argmax())
+        0
+        """
         return into(out, standard().argmax(self, axis=axis, keepdims=keepdims))
 
     def argmin(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the index of the first minimum."""
+        """Return the index of the first minimum.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([3, 1, 2]).argmin())
+        1
+        """
         return into(out, standard().argmin(self, axis=axis, keepdims=keepdims))
 
     def ptp(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the difference between the maximum and the minimum."""
+        """Return the difference between the maximum and the minimum.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([3, 1, 2]).ptp())
+        2
+        """
         return into(out, standard().ptp(self, axis, keepdims=keepdims))
 
     def dot(self, other: Array) -> Array:
-        """Return the sums of products over the last dimension and the other's second last."""
+        """Return the sums of products over the last dimension and the other's second last.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).dot(cuplug.asarray([1.0, 1.0])))
+        [3. 7.]
+        """
         return standard().dot(self, other)
 
     def trace(
         self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype=None, out: Array | None = None
     ) -> Array:
-        """Return the sums of `diagonal`."""
+        """Return the sums of `diagonal`.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).trace())
+        5.0
+        """
         return into(out, standard().trace(self, offset, axis1, axis2, dtype))
 
     # ---- In order ----------------------------------------------------------------------------
 
     def cumsum(self, axis: int | None = None, dtype=None, out: Array | None = None) -> Array:
-        """Return the sums of the elements up to each one, in C order by default."""
+        """Return the sums of the elements up to each one, in C order by default.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([3, 1, 2]).cumsum())
+        [3 4 6]
+        """
         whole, axis = (self.ravel(), 0) if axis is None else (self, axis)
         return into(out, as_out(standard().cumulative_sum(whole, axis=axis, dtype=dtype), out))
 
     def cumprod(self, axis: int | None = None, dtype=None, out: Array | None = None) -> Array:
-        """Return the products of the elements up to each one, in C order by default."""
+        """Return the products of the elements up to each one, in C order by default.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([3, 1, 2]).cumprod())
+        [3 3 6]
+        """
         whole, axis = (self.ravel(), 0) if axis is None else (self, axis)
         return into(out, as_out(standard().cumulative_prod(whole, axis=axis, dtype=dtype), out))
 
@@ -293,33 +264,73 @@ cdef class Methods(Arithmetic):
         """Sort the elements in place; NaN is larger than all numbers.
 
         All kinds of NumPy give the order of the stable one.
+
+        Examples
+        --------
+        >>> x = cuplug.asarray([3, 1, 2])
+        >>> x.sort()
+        >>> print(x)
+        [1 2 3]
         """
         check_kind("sort", kind)
         check_writable(self, "sort")
         functions().assign(self, standard().sort(self, axis=axis, descending=descending))
 
     def argsort(self, axis: int | None = -1, kind=None, *, descending=False, stable=True) -> Array:
-        """Return the indices that sort the elements stably."""
+        """Return the indices that sort the elements stably.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([3, 1, 2]).argsort())
+        [1 2 0]
+        """
         check_kind("argsort", kind)
         whole, along = (self.ravel(), 0) if axis is None or self.ndim == 0 else (self, axis)
         return standard().argsort(whole, axis=along, descending=descending)
 
     def partition(self, kth, axis: int | None = -1):
-        """Sort the elements in place, which puts the elements of rank `kth` in their positions."""
+        """Sort the elements in place, which puts the elements of rank `kth` in their positions.
+
+        Examples
+        --------
+        >>> x = cuplug.asarray([3, 1, 2])
+        >>> x.partition(1)
+        >>> print(x)
+        [1 2 3]
+        """
         check_writable(self, "partition")
         functions().assign(self, standard().partition(self, kth, axis))
 
     def argpartition(self, kth, axis: int | None = -1) -> Array:
-        """Return the positions of `partition`."""
+        """Return the positions of `partition`.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([3, 1, 2]).argpartition(0)[0])
+        1
+        """
         return standard().argpartition(self, kth, axis)
 
     def searchsorted(self, v, side: str = "left", sorter: Array | None = None) -> Array:
-        """Return the positions at which elements would be inserted into this ascending array."""
+        """Return the positions at which elements would be inserted into this ascending array.
+
+        Examples
+        --------
+        >>> print(cuplug.asarray([1, 3, 5]).searchsorted(cuplug.asarray([3, 4])))
+        [1 2]
+        """
         values = standard().asarray(v, device=self.device)
         return standard().searchsorted(self, values, side=side, sorter=sorter)
 
     def nonzero(self) -> tuple[Array, ...]:
-        """Return the positions of elements that are not 0, an array for each dimension."""
+        """Return the positions of elements that are not 0, an array for each dimension.
+
+        Examples
+        --------
+        >>> [positions] = cuplug.asarray([0, 5, 6]).nonzero()
+        >>> print(positions)
+        [1 2]
+        """
         return standard().nonzero(self)
 
 
@@ -328,36 +339,10 @@ cdef object standard():
     return functions().standard
 
 
-cdef bint is_reversed(object x, str function, object order) except -1:
-    """Return whether an order is Fortran's; "A" and "K" depend on the order of the elements."""
-    if order is None:
-        return False
-    order = order.upper() if isinstance(order, str) else order
-    if order == "C":
-        return False
-    if order not in ("F", "A", "K"):
-        raise ValueError(f"{function}: order: got {order!r}, expected 'C', 'F', 'A' or 'K'")
-    return order == "F" or (x.flags.f_contiguous and not x.flags.c_contiguous)
-
-
-cdef object in_memory_order(object x, object order):
-    """Return, for "K", a view whose C order equals the order of the elements in memory."""
-    if order not in ("K", "k"):
-        return x
-    strides = x.strides
-    axes = tuple(sorted(range(len(strides)), key=lambda k: -abs(strides[k])))
-    return functions().permute_dims(x, axes)
-
-
 cdef int check_kind(str function, object kind) except -1:
     if kind not in (None, "quicksort", "mergesort", "heapsort", "stable"):
         raise ValueError(f"{function}: kind: got {kind!r}, expected one of numpy.sort")
     return 0
-
-
-cdef object one_or_several(tuple given):
-    """Return the numbers, which may also be passed as one sequence."""
-    return given[0] if len(given) == 1 and isinstance(given[0], Iterable) else given
 
 
 cdef object converted(str function, object x, object dtype):

@@ -104,17 +104,35 @@ floats=False, device=None)\n--\n
 
     @property
     def handle(self) -> int:
-        """The `cudaTextureObject_t`."""
+        """The `cudaTextureObject_t`.
+
+        Examples
+        --------
+        >>> cuplug.Texture(numpy.zeros(4, "float32"), device="cuda").handle > 0
+        True
+        """
         return self.texture.reader
 
     @property
     def surface(self) -> int:
-        """The `cudaSurfaceObject_t`."""
+        """The `cudaSurfaceObject_t`.
+
+        Examples
+        --------
+        >>> cuplug.Texture(numpy.zeros(4, "float32"), device="cuda").surface > 0
+        True
+        """
         return self.texture.writer
 
     @property
     def device(self) -> Device:
-        """The GPU."""
+        """The GPU.
+
+        Examples
+        --------
+        >>> cuplug.Texture(numpy.zeros(4, "float32"), device="cuda").device
+        cuplug.Device('cuda:0')
+        """
         return Device(self.gpu)
 
     def __index__(self):
@@ -127,7 +145,15 @@ floats=False, device=None)\n--\n
         return f"<texture, {self.dtype}, shape {self.shape}, on cuda:{self.gpu}>"
 
     def set(self, values):
-        """Copy an array of the same shape and dtype into it, after the work on the stream."""
+        """Copy an array of the same shape and dtype into it, after the work on the stream.
+
+        Examples
+        --------
+        >>> texture = cuplug.Texture(numpy.zeros(3, "float32"), device="cuda")
+        >>> texture.set(numpy.float32([1, 2, 3]))
+        >>> texture.numpy()
+        array([1., 2., 3.], dtype=float32)
+        """
         x = on_gpu(values, self.gpu)
         if (x.shape, x.dtype) != (self.shape, self.dtype):
             seen, wanted = f"{x.dtype} of shape {x.shape}", f"{self.dtype} of shape {self.shape}"
@@ -135,7 +161,14 @@ floats=False, device=None)\n--\n
         copy(self, x, False)
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """Return a copy as a NumPy array, after the work on the stream."""
+        """Return a copy as a NumPy array, after the work on the stream.
+
+        Examples
+        --------
+        >>> texture = cuplug.Texture(numpy.ones(3, "float32"), device="cuda")
+        >>> texture.numpy()
+        array([1., 1., 1.], dtype=float32)
+        """
         x = empty(self.shape, self.dtype, self.gpu)
         copy(self, x, True)
         return x.numpy()

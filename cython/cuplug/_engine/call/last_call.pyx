@@ -38,8 +38,16 @@ LastCall: tuple[str, str, bool, str] = public(
 )
 LastCall.__doc__ = """A record of this thread's last call.
 
-The operator's name; its device, "cpu", "cuda:0" or `"cuda:*"`; True if arrays of the host were
-offloaded to the GPU; the plugin's file.
+Attributes
+----------
+operator : str
+    The operator's name.
+device : str
+    Its device, "cpu", "cuda:0" or `"cuda:*"`.
+offloaded : bool
+    True if arrays of the host were offloaded to the GPU.
+path : str
+    The plugin's file.
 
 Examples
 --------

@@ -140,6 +140,11 @@ cdef class Operator(Described):
         ------
         TypeError, ValueError
             As for a call that rejects its arguments.
+
+        Examples
+        --------
+        >>> cuplug.ops.relu.infer(cuplug.ArraySpec("float32", (3, 4))).outputs
+        (ArraySpec(dtype='float32', shape=(3, 4)),)
         """
         cdef tuple names = tuple(keywords), values = tuple(keywords.values())
         cdef PyObject *out = NULL
@@ -167,6 +172,12 @@ cdef class Operator(Described):
         ------
         PluginError
             If the file cannot be loaded, or lacks an entry point.
+
+        Examples
+        --------
+        >>> cuplug.ops.relu.load()
+        >>> cuplug.ops.relu.loaded
+        True
         """
         cdef cuplug_error error
         cdef int status

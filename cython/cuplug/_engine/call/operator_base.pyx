@@ -40,37 +40,80 @@ cdef class Described:
 
     @property
     def name(self) -> str:
-        """The operator's name."""
+        """The operator's name.
+
+        Examples
+        --------
+        >>> cuplug.ops.relu.name
+        'relu'
+        """
         return cuplug_operator_name(self.op).decode()
 
     @property
     def plugin(self) -> str:
-        """The name of its plugin."""
+        """The name of its plugin.
+
+        Examples
+        --------
+        >>> cuplug.ops.gather_backward.plugin
+        'gather'
+        """
         return cuplug_operator_plugin(self.op).decode()
 
     @property
     def version(self) -> str:
-        """The version of its plugin."""
+        """The version of its plugin.
+
+        Examples
+        --------
+        >>> cuplug.ops.relu.version
+        '1.0.0'
+        """
         return cuplug_operator_version(self.op).decode()
 
     @property
     def path(self) -> str:
-        """The file of its plugin."""
+        """The file of its plugin.
+
+        Examples
+        --------
+        >>> cuplug.ops.relu.path
+        '...librelu.so'
+        """
         return os.fsdecode(cuplug_operator_path(self.op))
 
     @property
     def architectures(self) -> tuple[int, ...]:
-        """The compute capabilities that its CUDA code was compiled for: 900 for 9.0."""
+        """The compute capabilities that its CUDA code was compiled for: 900 for 9.0.
+
+        Examples
+        --------
+        >>> all(number % 10 == 0 for number in cuplug.ops.relu.architectures)
+        True
+        """
         return to_architectures(cuplug_operator_architectures(self.op))
 
     @property
     def loaded(self) -> bool:
-        """True when the plugin's code is in the process."""
+        """True when the plugin's code is in the process.
+
+        Examples
+        --------
+        >>> cuplug.ops.relu.load()
+        >>> cuplug.ops.relu.loaded
+        True
+        """
         return cuplug_operator_is_loaded(self.op) != 0
 
     @property
     def signatures(self) -> tuple[str, ...]:
-        """The signature of each overload."""
+        """The signature of each overload.
+
+        Examples
+        --------
+        >>> len(cuplug.ops.gather.signatures)
+        3
+        """
         rows = range(cuplug_operator_n_overloads(self.op))
         return tuple(
             [to_str(cuplug_overload_signature(cuplug_operator_overload(self.op, k))) for k in rows]
@@ -78,14 +121,26 @@ cdef class Described:
 
     @property
     def device_types(self) -> tuple[str, ...]:
-        """The devices with an entry: a tuple of "cpu" and "cuda"."""
+        """The devices with an entry: a tuple of "cpu" and "cuda".
+
+        Examples
+        --------
+        >>> "cpu" in cuplug.ops.relu.device_types
+        True
+        """
         return ("cpu",) * has_entry(self.op, CUPLUG_CPU) + ("cuda",) * has_entry(
             self.op, CUPLUG_CUDA
         )
 
     @property
     def doc(self) -> str:
-        """The plugin's documentation, one line for each different one among the overloads."""
+        """The plugin's documentation, one line for each different one among the overloads.
+
+        Examples
+        --------
+        >>> cuplug.ops.gather.doc.splitlines()[0]
+        "Rows of source at the given indices: NumPy's take along axis 0."
+        """
         rows = range(cuplug_operator_n_overloads(self.op))
         lines = [to_str(cuplug_overload_doc(cuplug_operator_overload(self.op, k))) for k in rows]
         return "\n".join(dict.fromkeys([line for line in lines if line]))
@@ -96,13 +151,26 @@ cdef class Described:
 
         None for a property without a value, such as "deterministic". docs/abi.md lists the
         properties.
+
+        Examples
+        --------
+        >>> cuplug.ops.gather.properties[0]["gradient"]
+        'gather_backward'
         """
         rows = range(cuplug_operator_n_overloads(self.op))
         return tuple([properties_of(cuplug_operator_overload(self.op, k)) for k in rows])
 
     @property
     def returns(self) -> dict[str, int]:
-        """The numbers of the optional outputs, by the keywords that request them: return_<name>."""
+        """The numbers of the optional outputs, by the keywords that request them: return_<name>.
+
+        Examples
+        --------
+        >>> signature = "f(x: T[n]) -> (y: T[n], mean: T[] = None) where T: float32"
+        >>> f = cuplug.operator(signature, arguments="x, y, mean, n", host="...")
+        >>> f.returns
+        {'return_mean': 1}
+        """
         cdef const cuplug_signature *s
         cdef int k
         found = {}
@@ -116,7 +184,13 @@ cdef class Described:
 
     @property
     def origin(self) -> str:
-        """Its plugin, the version, the file and the device types, as one line."""
+        """Its plugin, the version, the file and the device types, as one line.
+
+        Examples
+        --------
+        >>> cuplug.ops.relu.origin
+        'Plugin relu 1.0.0, ...librelu.so (cpu...)'
+        """
         plugin = f"{self.plugin} {self.version}".rstrip()
         return f"Plugin {plugin}, {self.path} ({', '.join(self.device_types)})"
 

@@ -52,7 +52,13 @@ class PickledOperator:
 
     @property
     def name(self) -> str:
-        """The operator's name, without the plugin's name."""
+        """The operator's name, without the plugin's name.
+
+        Examples
+        --------
+        >>> cuplug.PickledOperator(cuplug.find, ("no_such_plugin.twice",)).name
+        'twice'
+        """
         return self.member or str(self.arguments[0]).rpartition(".")[2]
 
     __name__ = name
@@ -66,6 +72,15 @@ class PickledOperator:
             If the file is another build, or is rejected; the message has both versions and digests.
         NotFoundError
             If the plugin does not exist; the exception is also a PluginError.
+
+        Examples
+        --------
+        >>> missing = cuplug.PickledOperator(cuplug.find, ("no_such_plugin.twice",))
+        >>> try:
+        ...     missing.operator()
+        ... except cuplug.NotFoundError:
+        ...     print("install the plugin, then try again")
+        install the plugin, then try again
         """
         try:
             found = self.find(*self.arguments)
@@ -75,7 +90,7 @@ class PickledOperator:
 
     def _missing(self, error: NotFoundError) -> str:
         name, *known = self.arguments
-        if self.member or not all(known):
+        if self.member or len(known) != 2 or not all(known):
             return str(error)
         version, digest = known
         wanted = f"version {version} with SHA-256 {digest}"

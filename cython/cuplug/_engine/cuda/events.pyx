@@ -83,7 +83,13 @@ cdef class Stream:
 
     @property
     def handle(self) -> int:
-        """The CUstream as an int."""
+        """The CUstream as an int.
+
+        Examples
+        --------
+        >>> cuplug.Stream("cuda").handle > 0
+        True
+        """
         return <size_t>self.stream
 
     def __cuda_stream__(self) -> tuple[int, int]:
@@ -98,11 +104,26 @@ cdef class Stream:
 
     @property
     def done(self) -> bool:
-        """True if all work on it is done."""
+        """True if all work on it is done.
+
+        Examples
+        --------
+        >>> stream = cuplug.Stream("cuda")
+        >>> stream.synchronize()
+        >>> stream.done
+        True
+        """
         return is_done(self.device, self.stream, NULL)
 
     def synchronize(self):
-        """Wait for its work, and raise the errors of asynchronous calls."""
+        """Wait for its work, and raise the errors of asynchronous calls.
+
+        Examples
+        --------
+        >>> with cuplug.Stream("cuda") as stream:
+        ...     y = cuplug.ops.relu(cuplug.empty(4, device="cuda"))
+        >>> stream.synchronize()
+        """
         cdef cuplug_error error
         cdef int status
         with nogil:
@@ -111,7 +132,13 @@ cdef class Stream:
             raise_error(&error)
 
     def record(self, Event event=None) -> Event:
-        """Record an event, or a new one, after the work that is on the stream; return it."""
+        """Record an event, or a new one, after the work that is on the stream; return it.
+
+        Examples
+        --------
+        >>> event = cuplug.Stream("cuda").record()
+        >>> event.synchronize()
+        """
         cdef Event recorded = Event(self.device) if event is None else event
         recorded.record(self)
         return recorded
@@ -123,6 +150,11 @@ cdef class Stream:
         ----------
         other : Event, or stream as in calls of operators
             A recorded event, or a stream, whose current work is waited for.
+
+        Examples
+        --------
+        >>> first, second = cuplug.Stream("cuda"), cuplug.Stream("cuda")
+        >>> second.wait(first.record())
         """
         cdef cuplug_error error
         if not isinstance(other, Event):
@@ -206,12 +238,24 @@ cdef class Event:
 
     @property
     def handle(self) -> int:
-        """The CUevent as an int."""
+        """The CUevent as an int.
+
+        Examples
+        --------
+        >>> cuplug.Event("cuda").handle > 0
+        True
+        """
         return <size_t>self.event
 
     def record(self, stream=None) -> Self:
         """Record the work that is now on a stream. The default is the stream of the enclosing
-        `with` block, otherwise the legacy default stream. Returns the event."""
+        `with` block, otherwise the legacy default stream. Returns the event.
+
+        Examples
+        --------
+        >>> event = cuplug.Event("cuda").record(cuplug.Stream("cuda"))
+        >>> event.synchronize()
+        """
         cdef cuplug_error error
         cdef void *on = parse_stream("Event", stream)
         if stream is None:
@@ -223,11 +267,25 @@ cdef class Event:
 
     @property
     def done(self) -> bool:
-        """True if the work before it is done."""
+        """True if the work before it is done.
+
+        Examples
+        --------
+        >>> event = cuplug.Event("cuda").record()
+        >>> event.synchronize()
+        >>> event.done
+        True
+        """
         return is_done(self.device, NULL, self.event)
 
     def synchronize(self):
-        """Wait for the work before it, and raise the errors of asynchronous calls."""
+        """Wait for the work before it, and raise the errors of asynchronous calls.
+
+        Examples
+        --------
+        >>> event = cuplug.Event("cuda").record()
+        >>> event.synchronize()
+        """
         cdef cuplug_error error
         cdef int status
         with nogil:
@@ -239,6 +297,15 @@ cdef class Event:
         """Return the milliseconds from this event to a later one.
 
         Both must be recorded, and `end` must be complete.
+
+        Examples
+        --------
+        >>> begin, end = cuplug.Event("cuda"), cuplug.Event("cuda")
+        >>> begin = begin.record()
+        >>> y = cuplug.ops.relu(cuplug.empty(1000, device="cuda"))
+        >>> end.record().synchronize()
+        >>> begin.elapsed_time(end) >= 0
+        True
         """
         cdef cuplug_error error
         cdef float milliseconds = 0

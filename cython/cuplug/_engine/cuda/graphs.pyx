@@ -92,6 +92,15 @@ cdef class Graph:
         stream : as in calls of operators, optional
             The stream to run on. The default is the stream of the enclosing `with` block, otherwise
             the legacy default stream, with which work on cuplug's arrays is ordered.
+
+        Examples
+        --------
+        >>> x, y = [cuplug.asarray([-1.0, 2.0], device="cuda") for k in range(2)]
+        >>> with cuplug.Graph("cuda") as graph:
+        ...     y = cuplug.ops.relu(x, out=y)
+        >>> graph.launch()
+        >>> print(y)
+        [0. 2.]
         """
         cdef cuplug_error error
         cdef void *on = parse_stream("Graph", stream)

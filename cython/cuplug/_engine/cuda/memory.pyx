@@ -47,9 +47,14 @@ MemoryInfo: tuple[int, ...] = public(
 )
 MemoryInfo.__doc__ = """The memory of one GPU that cuplug holds, in bytes.
 
-The GPU's total and free memory, for all processes; the memory that cuplug's pool has reserved, the
-part of it in use, and the peak of that part; pinned memory of the host for copies to and from this
-GPU.
+Attributes
+----------
+total_bytes, free_bytes : int
+    The GPU's memory, for all processes.
+reserved_bytes, used_bytes, peak_used_bytes : int
+    The memory that cuplug's pool has reserved, the part of it in use, and the peak of that part.
+pinned_bytes : int
+    Pinned memory of the host for copies to and from this GPU.
 
 Examples
 --------

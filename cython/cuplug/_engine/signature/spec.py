@@ -49,7 +49,13 @@ class ArraySpec:
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        Examples
+        --------
+        >>> cuplug.ArraySpec("float32", (3, 4)).ndim
+        2
+        """
         return len(self.shape)
 
     def __repr__(self) -> str:

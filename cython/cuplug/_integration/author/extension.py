@@ -31,6 +31,12 @@ class Plugin(Extension):
         Also write the typed functions for Cython code, as `cuplug bind` does.
     depends : sequence of str
         Other files that source archives need.
+
+    Examples
+    --------
+    >>> twice = cuplug.setuptools.Plugin("my_operators.twice", ["twice.c"])
+    >>> twice.sources
+    ['twice.c']
     """
 
     def __init__(
@@ -53,12 +59,24 @@ class Plugin(Extension):
 
     @property
     def folder(self) -> str:
-        """Return the package's folder, relative to the build folder."""
+        """Return the package's folder, relative to the build folder.
+
+        Examples
+        --------
+        >>> cuplug.setuptools.Plugin("my_operators.twice", ["twice.c"]).folder
+        'my_operators/'
+        """
         return os.path.join(*self.name.split(".")[:-1], "")
 
     @property
     def file(self) -> str:
-        """Return the library's path, relative to the build folder."""
+        """Return the library's path, relative to the build folder.
+
+        Examples
+        --------
+        >>> cuplug.setuptools.Plugin("my_operators.twice", ["twice.c"]).file
+        'my_operators/libtwice.so'
+        """
         return os.path.join(self.folder, f"lib{self.name.split('.')[-1]}.so")
 
 

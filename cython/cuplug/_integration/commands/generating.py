@@ -52,6 +52,8 @@ def adopt(header: str, functions: tuple[str, ...], folders: tuple[str, ...], as_
 
     The operators are guesses. Without FUNCTIONS, list the header's, each with the signature
     of its operator, or the reason for none.
+
+    Example: cuplug adopt math.h hypot
     """
     from cuplug._engine.adoption.header_functions import describe, read_header
     from cuplug._integration.commands.output import print_json, print_lines, print_table

@@ -105,7 +105,7 @@ def try_all(
     ModuleNotFoundError
         Hypothesis is not installed.
     ValueError
-        A name in `pins` does not exist or cannot have the value; no examples or time are left; or
+        A name in `pins` does not exist or cannot have the value, no examples or time are left, or
         the fixture is not a Python file.
     """
     if not importlib.util.find_spec("hypothesis"):

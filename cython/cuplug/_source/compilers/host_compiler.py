@@ -35,8 +35,8 @@ EXPRESSION = (
     "-fwrapv",
     "-fsanitize=integer-divide-by-zero,signed-integer-overflow,shift-exponent",
 )
-# Flags that not every compiler supports, best first: complex arithmetic without calls; no jumps for
-# conditions, since loops with jumps are not vectorized; copies as loops, since calls to memcpy
+# Flags that not every compiler supports, best first. Complex arithmetic makes no calls. Conditions
+# are not jumps, since loops with jumps are not vectorized. Copies are loops, since calls to memcpy
 # would keep the data out of registers. Inlining long functions does not speed up reductions, and
 # compiling takes 1.5 times as long.
 _GCC = ("-fno-thread-jumps", "-fno-tree-loop-distribute-patterns", "-finline-limit=150")

@@ -158,10 +158,10 @@ def define_elementwise(
     Parameters
     ----------
     overloads : list of tuple
-        For each overload: the signature; a compiling function, Variant -> (address of the function,
-        CUPLUG_CODE_...), which is never released; a bit for each array that the code indexes
-        itself; numbers that the code receives after the scalars, as `formula.Term`; the number of
-        packs per thread of a GPU.
+        For each overload, the signature, a compiling function, a bit for each array that the code
+        indexes itself, numbers that the code receives after the scalars, as `formula.Term`, and the
+        number of packs per thread of a GPU. The compiling function, Variant -> (address of the
+        function, CUPLUG_CODE_...), is never released.
     doc : str
     in_order : bool
         True if the code counts elements.

@@ -77,8 +77,9 @@ def operator(
     doc : str, optional
         The documentation, one line.
     options : sequence of str, optional
-        More options for the compilers: `-l`, `-L` and `-Wl,` for the host's linker; `-D`, `-I` and
-        `-U` for both compilers; others for NVRTC if `cuda` is given, else for the host's compiler.
+        More options for the compilers. `-l`, `-L` and `-Wl,` are for the host's linker, and `-D`,
+        `-I` and `-U` for both compilers. Others are for NVRTC if `cuda` is given, else for the
+        host's compiler.
 
     Returns
     -------

@@ -67,7 +67,7 @@ def _templates(op: Reduction, accumulator: Dtype) -> str:
 def put_again(op: Reduction, accumulator: Dtype) -> int:
     """Return the kind of reduction whose doubtful results are computed again, in double.
 
-    0: none is; 1: sums of real or complex numbers; 2: products of real numbers.
+    1 is sums of real or complex numbers, 2 products of real numbers, and 0 all others.
     """
     text = "" if op.fields or op.exclusive is not None else op.reduce.replace(" ", "")
     kind = {"a+b": 1, "b+a": 1, "a*b": 2, "b*a": 2}.get(text, 0)

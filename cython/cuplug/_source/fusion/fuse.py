@@ -56,7 +56,7 @@ class Fused(FusedCall):
         name = getattr(self.function, "__name__", "fused")
         return name if name.isidentifier() and name not in KEYWORDS else "fused"
 
-    def call_anew(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def _call_anew(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Compute a call with dtypes that no earlier call had."""
         given = args
         options = {x: keywords.pop(x) for x in self._options if x in keywords} if keywords else {}
@@ -80,7 +80,7 @@ class Fused(FusedCall):
             plan = self._plans[key] = self._trace(args)
         found = plan(args, options)
         if args is given and len(self._options) == len(OPTIONS) and plan.direct is not None:
-            self.remember(args, *plan.direct)
+            self._remember(args, *plan.direct)
         return found
 
     def _key(self, x: Any) -> Any:

@@ -74,7 +74,7 @@ cdef class Direct:
 
 
 cdef class FusedCall:
-    """The callable part of `Fused`. `call_anew` traces and plans."""
+    """The callable part of `Fused`. `_call_anew` traces and plans."""
 
     cdef vectorcallfunc vectorcall
     cdef tuple known  # newest first
@@ -90,7 +90,7 @@ cdef class FusedCall:
         """
         return PyVectorcall_Call(self, args, keywords)
 
-    def remember(
+    def _remember(
         self, args: Sequence[Any], operator: Callable[..., Any], order: tuple[int, ...],
         fixed: dict[str, Any], otherwise: Callable[..., Any],
     ):
@@ -125,7 +125,7 @@ cdef object call_fused(
     keywords = {}
     if names != NULL:
         keywords = {name: <object>args[n + k] for k, name in enumerate(<tuple>names)}
-    return self.call_anew(tuple([<object>args[k] for k in range(n)]), keywords)
+    return self._call_anew(tuple([<object>args[k] for k in range(n)]), keywords)
 
 
 cdef bint are_options(tuple names) except -1:

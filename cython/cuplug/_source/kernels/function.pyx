@@ -39,8 +39,16 @@ KernelAttributes: tuple[int, ...] = public(
 )
 KernelAttributes.__doc__ = """The resources of a kernel on a GPU.
 
-The maximum number of threads of a block; registers and bytes of local memory of a thread; bytes of
-shared memory that a block declares, and that a launch may add; bytes of constant memory.
+Attributes
+----------
+max_threads : int
+    The maximum number of threads of a block.
+registers, local_bytes : int
+    Registers and local memory of a thread.
+shared_bytes, max_dynamic_shared_bytes : int
+    The shared memory that a block declares, and that a launch may add.
+constant_bytes : int
+    Constant memory.
 
 Examples
 --------
@@ -183,7 +191,15 @@ cdef class Function:
 
     @property
     def signature(self) -> str | None:
-        """The kernel's declaration in C; None if its types are unknown."""
+        """The kernel's declaration in C; None if its types are unknown.
+
+        Examples
+        --------
+        >>> source = "__global__ void fill(float *x) { x[blockIdx.x] = 1; }"
+        >>> fill = cuplug.compile(source, device="cuda")["fill"]
+        >>> fill.signature
+        'fill(float *)'
+        """
         from cuplug._source.compilers import kernel_types
 
         if self.types is None:
@@ -194,7 +210,15 @@ cdef class Function:
         return f"<kernel {self.signature or self.name}>"
 
     def attributes(self, device=None) -> KernelAttributes:
-        """Return the kernel's resources on a GPU, as a record."""
+        """Return the kernel's resources on a GPU, as a record.
+
+        Examples
+        --------
+        >>> source = "__global__ void fill(float *x) { x[blockIdx.x] = 1; }"
+        >>> fill = cuplug.compile(source, device="cuda")["fill"]
+        >>> fill.attributes().max_threads
+        1024
+        """
         cdef cuplug_error error
         cdef cuplug_kernel_info info
         cdef int32_t number = self.number(device)
@@ -206,7 +230,15 @@ cdef class Function:
         )
 
     def max_active_blocks(self, n_threads: int, shared: int = 0, device=None) -> int:
-        """Return the number of blocks of this size that one multiprocessor runs at once."""
+        """Return the number of blocks of this size that one multiprocessor runs at once.
+
+        Examples
+        --------
+        >>> source = "__global__ void fill(float *x) { x[blockIdx.x] = 1; }"
+        >>> fill = cuplug.compile(source, device="cuda")["fill"]
+        >>> fill.max_active_blocks(256) > 0
+        True
+        """
         cdef cuplug_error error
         cdef int32_t n = 0
         cdef uint32_t threads = size_of(self.name, "n_threads", n_threads)
@@ -223,7 +255,16 @@ cdef class Function:
         return n
 
     def suggest_block(self, shared: int = 0, device=None) -> tuple[int, int]:
-        """Return the threads of a block for the highest occupancy, and the blocks to fill a GPU."""
+        """Return the threads of a block for the highest occupancy, and the blocks to fill a GPU.
+
+        Examples
+        --------
+        >>> source = "__global__ void fill(float *x) { x[blockIdx.x] = 1; }"
+        >>> fill = cuplug.compile(source, device="cuda")["fill"]
+        >>> n_threads, n_blocks = fill.suggest_block()
+        >>> n_threads <= 1024
+        True
+        """
         cdef cuplug_error error
         cdef int32_t n_threads = 0, n_blocks = 0
         cdef uint32_t n_bytes = size_of(self.name, "shared", shared)
@@ -233,7 +274,15 @@ cdef class Function:
         return n_threads, n_blocks
 
     def function(self, device=None) -> int:
-        """Return the CUfunction on a GPU as an int; it is valid until the process exits."""
+        """Return the CUfunction on a GPU as an int; it is valid until the process exits.
+
+        Examples
+        --------
+        >>> source = "__global__ void fill(float *x) { x[blockIdx.x] = 1; }"
+        >>> fill = cuplug.compile(source, device="cuda")["fill"]
+        >>> fill.function() > 0
+        True
+        """
         cdef cuplug_error error
         cdef void *function = NULL
         cdef int32_t number = self.number(device)

@@ -35,6 +35,8 @@ cdef class Kernel(Function):
         Its name in the machine code.
     types : tuple of int or None
         The numbers of kernel_types.py; None if the compiler reported none.
+    module : Module
+        The module that contains it.
 
     Examples
     --------
@@ -58,6 +60,13 @@ cdef class Kernel(Function):
         ----------
         signature : str
             Types of C or <stdint.h>, or dtypes, separated by commas.
+
+        Examples
+        --------
+        >>> ptx = ".version 7.0 .target sm_52 .address_size 64"
+        >>> ptx += ".visible .entry fill(.param .u64 x) { ret; }"
+        >>> cuplug.load_image(ptx)["fill"].prepare("float *")
+        <kernel fill(float *)>
         """
         if not isinstance(signature, str):
             seen = type(signature).__name__
@@ -103,6 +112,13 @@ cdef class Kernel(Function):
             If True, it may start while the previous kernel on the stream still runs (a programmatic
             dependent launch). It waits for that kernel's memory with
             `cudaGridDependencySynchronize()`. Compute capability 9.0 or later.
+
+        Examples
+        --------
+        >>> source = "__global__ void fill(float *x) { x[blockIdx.x] = 1; }"
+        >>> fill = cuplug.compile(source, device="cuda")["fill"]
+        >>> x = cuplug.empty(8, "float32", device="cuda")
+        >>> fill.configure(8, 1, cooperative=True)(x)
         """
         return Launch(self, (grid, block, shared, stream), cluster, cooperative, programmatic)
 
@@ -129,6 +145,15 @@ cdef class Kernel(Function):
             The bytes of dynamic shared memory of a block.
         device : str, int or Device, optional
             The GPU of the arguments; the default is the GPU of the module.
+
+        Examples
+        --------
+        >>> source = "__global__ void add(float *x)"
+        >>> source += "{ x[blockIdx.x * blockDim.x + threadIdx.x] += 1; }"
+        >>> add = cuplug.compile(source, device="cuda")["add"]
+        >>> x = cuplug.asarray(numpy.zeros(4096, "float32"), device="cuda")
+        >>> launch = add.tune(4096, x, blocks=(64, 256))
+        >>> launch(x)
         """
         from cuplug._source.kernels.tuning import tune
 

@@ -202,7 +202,10 @@ def load_image(
 
     Examples
     --------
-    >>> scale = cuplug.load_image("scale.cubin")["scale"]  # doctest: +SKIP
+    >>> ptx = ".version 7.0 .target sm_52 .address_size 64"
+    >>> ptx += ".visible .entry fill(.param .u64 x) { ret; }"
+    >>> cuplug.load_image(ptx)["fill"]
+    <kernel fill>
     """
     number = gpu_number("load_image", 0 if device is None else device)
     if not isinstance(names, Mapping | None):

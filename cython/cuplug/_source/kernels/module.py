@@ -86,6 +86,12 @@ class Module:
         ------
         ValueError
             If the module was loaded from machine code, which contains no PTX.
+
+        Examples
+        --------
+        >>> source = "__global__ void fill(float *x) { *x = 1; }"
+        >>> ".entry" in cuplug.compile(source, device="cuda").ptx
+        True
         """
         return self._make_ptx()
 
@@ -166,6 +172,14 @@ class Module:
             If the dtype contains Python objects or is byte-swapped.
         ValueError
             If the dtype and shape have another number of bytes.
+
+        Examples
+        --------
+        >>> source = "__constant__ int table[3]; __global__ void first(int *x) { *x = table[0]; }"
+        >>> module = cuplug.compile(source, device="cuda")
+        >>> table = cuplug.asarray(module.global_("table", "int32"))
+        >>> table.shape
+        (3,)
         """
         if not isinstance(name, str):
             raise TypeError(f"global_: name: got {type(name).__name__}, expected a str")

@@ -42,8 +42,8 @@ def pad(x: Array, /, pad_width: Any, mode: Any = "constant", **options: Any) -> 
         The values of the new elements, as in `numpy.pad`: all its modes. A function changes each
         line in place. Its arguments are the line, the pair of widths, the axis and the options.
     **options
-        For the mode "constant", `constant_values`; for "linear_ramp", `end_values`; for "maximum",
-        "mean", "median" and "minimum", `stat_length`. These are numbers, or have the form of
+        `constant_values` for the mode "constant", `end_values` for "linear_ramp", and `stat_length`
+        for "maximum", "mean", "median" and "minimum". These are numbers, or have the form of
         `pad_width`. For "reflect" and "symmetric", `reflect_type`: "even" or "odd".
 
     Examples
