@@ -11,6 +11,7 @@ CUPLUG__BEGIN_C
 
 /* ---- Operators ----------------------------------------------------------------------------- */
 
+/** The name in the plugin's table. */
 CUPLUG_API const char *cuplug_operator_name(const cuplug_operator *op);
 /** Name, version and file of its plugin. */
 CUPLUG_API const char *cuplug_operator_plugin(const cuplug_operator *op);
@@ -129,7 +130,7 @@ typedef enum cuplug_state {
 } cuplug_state;
 
 /** Appends a directory, an absolute path, to the search path, before the stock plugins. Once for
- * each path. [thread-safe] [no-cuda] */
+ * each path. ERROR_VALUE for a path that is not absolute. */
 CUPLUG_API int cuplug_add_directory(const char *path, cuplug_error *error);
 
 /** Checks a file by the rules for plugins: a regular file that no other user may write, on the

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host API on devices: memory, copies, streams. Part of <cuplug/host.h>, which includes it. */
+/* The host API on devices: memory, copies, streams. Part of <cuplug/host.h>, which includes it.
+ *
+ * Errors of all functions that take a device: that of cuplug_n_devices if no GPU can be used,
+ * ERROR_VALUE for the number of a GPU that does not exist, ERROR_CUDA for an error of CUDA. */
 #ifndef CUPLUG_DEVICES_H
 #define CUPLUG_DEVICES_H
 
@@ -17,11 +20,11 @@ typedef struct cuplug_device_info {
 /** The number of CUDA devices. An error contains the reason why none can be used: no driver, no
  * GPU, driver too old, forked child. [thread-safe] */
 CUPLUG_API int cuplug_n_devices(int32_t *n, int32_t *driver_version, cuplug_error *error);
-/** [thread-safe] */
+/** Sets the name, the compute capability and the memory of a GPU. [thread-safe] */
 CUPLUG_API int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *error);
 
 /** Device memory from the stream-ordered pool; `stream` as in cuplug_options. Freeing is also
- * stream-ordered. [thread-safe] [stream-ordered] */
+ * stream-ordered. ERROR_MEMORY if the GPU has too little. [thread-safe] [stream-ordered] */
 CUPLUG_API int cuplug_allocate_device(int32_t device, uint64_t bytes, void *stream, void **pointer,
                                       cuplug_error *error);
 CUPLUG_API int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error);
@@ -37,7 +40,7 @@ typedef struct cuplug_memory_info {
   uint64_t peak_used_bytes;
   uint64_t pinned_bytes; /* of the host, for copies to and from this GPU */
 } cuplug_memory_info;
-/** [thread-safe] */
+/** Sets the present use of a GPU's memory. [thread-safe] */
 CUPLUG_API int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error);
 
 /** Releases unused memory to the GPU, and the memory of idle staging channels to it and to the
@@ -75,8 +78,8 @@ CUPLUG_API int cuplug_copy_to_device(int32_t device, void *to, const void *from,
 CUPLUG_API int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes,
                                    void *stream, cuplug_error *error);
 
-/** One of the two, with a report; `user` is the first argument of `progress`. [thread-safe] [syncs]
- */
+/** One of the two, with a report; `user` is the first argument of `progress`. A status that
+ * `progress` returns ends the copy and becomes the result. [thread-safe] [syncs] */
 CUPLUG_API int cuplug_copy_with_progress(int32_t device, int to_host, void *to, const void *from,
                                          uint64_t bytes, void *stream, cuplug_progress *progress,
                                          void *user, cuplug_error *error);

@@ -8,12 +8,14 @@
 #include <stdint.h>
 #include <string.h>
 
+/** The float of 32 bits. */
 static inline float cuplug_float_of_bits(uint32_t bits) {
   float value;
   memcpy(&value, &bits, sizeof(value));
   return value;
 }
 
+/** The 32 bits of a float. */
 static inline uint32_t cuplug_bits_of_float(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof(bits));

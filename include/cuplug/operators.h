@@ -51,13 +51,14 @@ CUPLUG_API int cuplug_find(const char *name, cuplug_operator **op, cuplug_error 
 CUPLUG_API int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error);
 
 /** Registers the plugin in one file, ahead of the search path, whatever its file is called. Fills
- * at most `room` operators and sets their number, for which NULL is taken. [thread-safe]
- * [no-cuda] */
+ * at most `room` operators and sets their number, for which NULL is taken. ERROR_NOT_FOUND if there
+ * is no such file, ERROR_PLUGIN if it is not a plugin or not trusted. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
                            cuplug_error *error);
 
 /** Loads the code now instead of at the first call, and checks the entries. Returns at once when
- * that is done. [thread-safe] [loads] [no-cuda] */
+ * that is done. ERROR_PLUGIN if the file was changed, or cannot be loaded. [thread-safe] [loads]
+ * [no-cuda] */
 CUPLUG_API int cuplug_load_code(cuplug_operator *op, cuplug_error *error);
 
 /** Reads the file of an operator again if another file was renamed over it, and loads the new code;
@@ -307,7 +308,10 @@ static inline cuplug_options cuplug_default_options(void) {
  * On the host the outputs are written when it returns. Arrays of the host that go through a GPU
  * too [syncs]; with arrays of a GPU the work is on the stream then [stream-ordered], and the arrays
  * must live until it is done. A fault of an earlier call of this thread on a GPU is raised here,
- * with the name of its operator, before anything is run. [thread-safe] [loads] */
+ * with the name of its operator, before anything is run.
+ *
+ * Errors: ERROR_TYPE, ERROR_VALUE and ERROR_UNSUPPORTED for arguments, ERROR_PLUGIN for its code,
+ * ERROR_MEMORY, ERROR_CUDA, and any that an entry reports. [thread-safe] [loads] */
 CUPLUG_API int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                              const cuplug_options *options, cuplug_error *error);
 
