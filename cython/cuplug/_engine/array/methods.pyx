@@ -7,6 +7,7 @@ from cuplug._engine.array.buffer cimport Buffer, check_writable
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 
 from numpy import can_cast
 
@@ -33,23 +34,24 @@ cdef class Methods(Arithmetic):
 
     # ---- Values ------------------------------------------------------------------------------
 
-    def item(self):
-        """Return the only element as a number of Python."""
-        if self.size != 1:
+    def item(self, *index):
+        """Return one element as a number of Python: the only one, or by its number or position."""
+        found = functions().element(self, index) if index else self
+        if found.size != 1:
             raise ValueError(f"cuplug.Array: item: got shape {self.shape}, expected one element")
-        return self.numpy().item()
+        return found.numpy().item()
 
     def tolist(self):
         """Return the elements as numbers of Python, in lists of lists."""
         return self.numpy().tolist()
 
-    def tobytes(self) -> bytes:
-        """Return the bytes of the elements in C order."""
-        return self.numpy().tobytes()
+    def tobytes(self, order: str = "C") -> bytes:
+        """Return the bytes of the elements, in C order or another one."""
+        return self.ravel(order).numpy().tobytes()
 
     def copy(self, order: str = "C") -> Array:
         """Return a new array of the same elements, in C order or, for "F", in Fortran's."""
-        if is_reversed(self, "copy", order):
+        if order != "C" and functions().is_reversed(self, "copy", order):
             return functions().copied(self.transpose()).transpose()
         return functions().copied(self)
 
@@ -57,16 +59,18 @@ cdef class Methods(Arithmetic):
         """Set all elements to a number."""
         self[...] = value
 
-    def astype(self, dtype, copy=True, *, casting="unsafe") -> Array:
+    def astype(self, dtype, copy=True, *, casting="unsafe", order: str = "K") -> Array:
         """Return the elements in a dtype; the array itself if it has it and `copy` is false.
 
-        Conversions that `casting`, as of `numpy.can_cast`, rules out raise TypeError.
+        Conversions that `casting`, as of `numpy.can_cast`, rules out raise TypeError. `order`
+        is that of the elements in memory: "C", "F", or by default their own.
         """
         if casting != "unsafe" and not can_cast(self.dtype, dtype, casting):
             wanted = f"a conversion that is {casting!r}"
             raise TypeError(f"astype: dtype: got {dtype} for {self.dtype}, expected {wanted}")
         of = standard().astype
-        return of(self, dtype) if copy is True else of(self, dtype, copy=copy)
+        found = of(self, dtype) if copy is True else of(self, dtype, copy=copy)
+        return found if order == "K" else functions().in_order(found, "astype", order)
 
     def view(self, dtype=None) -> Array:
         """Return a view; with `dtype`, of the bytes as elements of it, along the last dimension."""
@@ -145,19 +149,21 @@ cdef class Methods(Arithmetic):
     def reshape(self, *shape, copy: bool | None = None, order: str = "C") -> Array:
         """Return the elements, in C order or another one, in another shape: a view if possible."""
         wanted = one_or_several(shape)
-        if not is_reversed(self, "reshape", order):
+        if order == "C" or not functions().is_reversed(self, "reshape", order):
             return standard().reshape(self, wanted, copy=copy)
         turned = tuple(wanted)[::-1] if isinstance(wanted, Iterable) else (wanted,)
         return standard().reshape(self.transpose(), turned, copy=copy).transpose()
 
     def ravel(self, order: str = "C") -> Array:
         """Return the elements, in C order or another one, as a contiguous line: a view if it is."""
-        line = in_memory_order(self, order).reshape(-1, order=order)
+        whole = self if order == "C" else functions().in_memory_order(self, order)
+        line = whole.reshape(-1, order=order)
         return line if line.flags.c_contiguous else functions().copied(line)
 
     def flatten(self, order: str = "C") -> Array:
         """Return a copy of the elements, in C order or another one, in one dimension."""
-        return in_memory_order(self, order).reshape(-1, copy=True, order=order)
+        whole = self if order == "C" else functions().in_memory_order(self, order)
+        return whole.reshape(-1, copy=True, order=order)
 
     def squeeze(self, axis=None) -> Array:
         """Return a view without dimensions of size 1, all of them by default."""
@@ -208,52 +214,67 @@ cdef class Methods(Arithmetic):
 
     # ---- All elements, or those along dimensions -----------------------------------------------
 
-    def sum(self, axis=None, dtype=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the sum."""
-        dtype = dtype_for(self, dtype, out)
-        return into(out, standard().sum(self, axis=axis, dtype=dtype, keepdims=keepdims))
+    def sum(
+        self, axis=None, dtype=None, out: Array | None = None, keepdims=False, initial=None,
+        where=True,
+    ) -> Array:
+        """Return the sum of `initial` and the elements that the mask `where` selects."""
+        of, dtype = reducing("sum", initial, where), dtype_for(self, dtype, out)
+        return into(out, of(self, axis=axis, dtype=dtype, keepdims=keepdims))
 
-    def prod(self, axis=None, dtype=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the product."""
-        dtype = dtype_for(self, dtype, out)
-        return into(out, standard().prod(self, axis=axis, dtype=dtype, keepdims=keepdims))
+    def prod(
+        self, axis=None, dtype=None, out: Array | None = None, keepdims=False, initial=None,
+        where=True,
+    ) -> Array:
+        """Return the product; arguments as of `sum`."""
+        of, dtype = reducing("prod", initial, where), dtype_for(self, dtype, out)
+        return into(out, of(self, axis=axis, dtype=dtype, keepdims=keepdims))
 
-    def mean(self, axis=None, dtype=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the arithmetic mean."""
-        x = converted("mean", self, dtype)
-        return into(out, standard().mean(x, axis=axis, keepdims=keepdims))
+    def mean(
+        self, axis=None, dtype=None, out: Array | None = None, keepdims=False, *, where=True
+    ) -> Array:
+        """Return the arithmetic mean of the elements that the mask `where` selects."""
+        x = self if dtype is None else functions().in_floats("mean", self, dtype)
+        of = reducing("mean", None, where)
+        return into(out, of(x, axis=axis, keepdims=keepdims))
 
     def var(
         self, axis=None, dtype=None, out: Array | None = None, ddof: float = 0, keepdims=False, *,
-        correction: float | None = None,
+        where=True, correction: float | None = None,
     ) -> Array:
         """Return the variance, of n - ddof degrees of freedom; `correction` is another name."""
-        x, ddof = converted("var", self, dtype), ddof if correction is None else correction
-        return into(out, standard().var(x, axis=axis, correction=ddof, keepdims=keepdims))
+        x = self if dtype is None else functions().in_floats("var", self, dtype)
+        of, ddof = reducing("var", None, where), ddof if correction is None else correction
+        return into(out, of(x, axis=axis, correction=ddof, keepdims=keepdims))
 
     def std(
         self, axis=None, dtype=None, out: Array | None = None, ddof: float = 0, keepdims=False, *,
-        correction: float | None = None,
+        where=True, correction: float | None = None,
     ) -> Array:
         """Return the standard deviation; arguments as of `var`."""
-        x, ddof = converted("std", self, dtype), ddof if correction is None else correction
-        return into(out, standard().std(x, axis=axis, correction=ddof, keepdims=keepdims))
+        x = self if dtype is None else functions().in_floats("std", self, dtype)
+        of, ddof = reducing("std", None, where), ddof if correction is None else correction
+        return into(out, of(x, axis=axis, correction=ddof, keepdims=keepdims))
 
-    def max(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the maximum."""
-        return into(out, standard().max(self, axis=axis, keepdims=keepdims))
+    def max(
+        self, axis=None, out: Array | None = None, keepdims=False, initial=None, where=True
+    ) -> Array:
+        """Return the maximum of `initial` and the elements that the mask `where` selects."""
+        return into(out, reducing("max", initial, where)(self, axis=axis, keepdims=keepdims))
 
-    def min(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the minimum."""
-        return into(out, standard().min(self, axis=axis, keepdims=keepdims))
+    def min(
+        self, axis=None, out: Array | None = None, keepdims=False, initial=None, where=True
+    ) -> Array:
+        """Return the minimum; arguments as of `max`."""
+        return into(out, reducing("min", initial, where)(self, axis=axis, keepdims=keepdims))
 
-    def any(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return whether any element is not 0."""
-        return into(out, standard().any(self, axis=axis, keepdims=keepdims))
+    def any(self, axis=None, out: Array | None = None, keepdims=False, *, where=True) -> Array:
+        """Return whether any element that the mask `where` selects is not 0."""
+        return into(out, reducing("any", None, where)(self, axis=axis, keepdims=keepdims))
 
-    def all(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return whether no element is 0."""
-        return into(out, standard().all(self, axis=axis, keepdims=keepdims))
+    def all(self, axis=None, out: Array | None = None, keepdims=False, *, where=True) -> Array:
+        """Return whether no element that the mask `where` selects is 0."""
+        return into(out, reducing("all", None, where)(self, axis=axis, keepdims=keepdims))
 
     def argmax(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
         """Return the index of the first maximum."""
@@ -328,25 +349,11 @@ cdef object standard():
     return functions().standard
 
 
-cdef bint is_reversed(object x, str function, object order) except -1:
-    """Return whether an order is Fortran's; "A" and "K" depend on the order of the elements."""
-    if order is None:
-        return False
-    order = order.upper() if isinstance(order, str) else order
-    if order == "C":
-        return False
-    if order not in ("F", "A", "K"):
-        raise ValueError(f"{function}: order: got {order!r}, expected 'C', 'F', 'A' or 'K'")
-    return order == "F" or (x.flags.f_contiguous and not x.flags.c_contiguous)
-
-
-cdef object in_memory_order(object x, object order):
-    """Return, for "K", a view whose C order equals the order of the elements in memory."""
-    if order not in ("K", "k"):
-        return x
-    strides = x.strides
-    axes = tuple(sorted(range(len(strides)), key=lambda k: -abs(strides[k])))
-    return functions().permute_dims(x, axes)
+cdef object reducing(str name, object initial, object where):
+    """Return the function of a reduction, of some elements if `initial` or `where` is given."""
+    if initial is None and where is True:
+        return getattr(standard(), name)
+    return partial(functions().reduced_part, name, initial, where)
 
 
 cdef int check_kind(str function, object kind) except -1:
@@ -358,15 +365,6 @@ cdef int check_kind(str function, object kind) except -1:
 cdef object one_or_several(tuple given):
     """Return the numbers, which may also be passed as one sequence."""
     return given[0] if len(given) == 1 and isinstance(given[0], Iterable) else given
-
-
-cdef object converted(str function, object x, object dtype):
-    if dtype is None:
-        return x
-    result = x.astype(dtype, False)
-    if result.dtype.kind in "biu":
-        raise TypeError(f"{function}: dtype: got {result.dtype}, expected one of floats")
-    return result
 
 
 cdef object dtype_for(object x, object dtype, object out):
