@@ -332,3 +332,19 @@ def test_scans_of_no_dimensions():
     for dtype in ("int8", "int64", "float64"):
         with pytest.raises(np.exceptions.AxisError, match="cumulative_sum: axis: got 0"):
             xp.cumulative_sum(ours(np.array(5, dtype)), axis=0)
+
+
+def test_fourier_transforms():
+    x, whole = np.arange(24.0).reshape(2, 3, 4), np.arange(12).reshape(3, 4)
+    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+        call = getattr(np.fft, name)
+        for norm in (None, "ortho"):
+            compare(call(ours(x), None, 1, norm), call(x, None, 1, norm))
+        compare(call(ours(whole), n=3), call(whole, n=3))
+    for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "irfftn"):
+        call = getattr(np.fft, name)
+        compare(call(ours(x), norm=None), call(x, norm=None))
+        compare(call(ours(x), (3, 5), (0, 2)), call(x, (3, 5), (0, 2)))
+        compare(call(ours(x), None, (0, 1), None), call(x, None, (0, 1), None))
+        compare(call(ours(whole), norm="forward"), call(whole, norm="forward"))
+    compare(np.fft.fftshift(ours(whole)), np.fft.fftshift(whole))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import inspect
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -160,6 +160,12 @@ def _take_along_axis(arr: Array, indices: Array, axis: Any = -1) -> Array:
     return standard.take_along_axis(arr, indices, axis=axis)  # type: ignore[no-any-return]
 
 
+def _of_two(
+    transform: Any, a: Any, s: Any = None, axes: Any = (-2, -1), *more: Any, **keywords: Any
+) -> Any:
+    return transform(a, s, axes, *more, **keywords)
+
+
 _ADAPTED: dict[str, Any] = {
     "numpy.argwhere": _argwhere,
     "numpy.diff": _diff,
@@ -175,11 +181,15 @@ _ADAPTED: dict[str, Any] = {
     "numpy.triu": lambda m, k=0: standard.triu(_squared(m), k=k),
     **{f"numpy.{name}": _joining(name) for name in ("hstack", "stack", "vstack")},
     "numpy.where": _where,
+    **{
+        f"numpy.fft.{name}2": partial(_of_two, getattr(np.fft, f"{name}n"))
+        for name in ("fft", "ifft", "rfft", "irfft")
+    },
     **{f"numpy.linalg.{name}": getattr(numpy_linalg, name) for name in numpy_linalg.__all__},
 }
-# Functions of numpy.linalg that multiply or only rearrange, and keep integers.
+# Functions of numpy.linalg and numpy.fft that multiply or only rearrange, and keep integers.
 _OF_INTEGERS = {"cross", "diagonal", "matmul", "matrix_power", "matrix_transpose", "multi_dot"}
-_OF_INTEGERS |= {"outer", "tensordot", "trace", "vecdot"}
+_OF_INTEGERS |= {"outer", "tensordot", "trace", "vecdot", "fftshift", "ifftshift"}
 
 
 def call_numpy(array: Array, function: Any, types: Any, args: Any, keywords: Any) -> Any:
@@ -200,7 +210,7 @@ def call_numpy(array: Array, function: Any, types: Any, args: Any, keywords: Any
         if own is not _copyto:
             args, keywords = _as_ours(args, keywords)
             args, keywords = _as_arrays(own, args, keywords)
-        if function.__module__ == "numpy.linalg" and name not in _OF_INTEGERS:
+        if function.__module__ != "numpy" and name not in _OF_INTEGERS:
             args = [_as_floats(x) for x in args]
             keywords = {key: _as_floats(x) for key, x in keywords.items()}
         return own(*args, **keywords)
@@ -293,9 +303,10 @@ def _bound(own: Any, function: Any, args: Any, keywords: Any) -> Any:
         == inspect.Parameter.VAR_POSITIONAL
     ):
         return own(*args, **keywords)
-    out = given.arguments.get("out") if "out" not in inspect.signature(own).parameters else None
-    names = [name for name in names if name != "out" or out is None]
-    values = [given.arguments[name] for name in names]
+    out = None if "out" in inspect.signature(own).parameters else given.arguments.pop("out", None)
+    if given.arguments.get("norm", "") is None:  # NumPy's default
+        del given.arguments["norm"]
+    names, values = [*given.arguments], [*given.arguments.values()]
     known = dict(zip(names[n:], values[n:], strict=True))
     places, known = _as_arrays(own, values[:n], known)
     return into_out(own(*places, **known), out)
