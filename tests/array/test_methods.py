@@ -357,3 +357,40 @@ def test_dtypes_by_all_their_names(wanted):
         for other in (5, None, "floating", object):
             with pytest.raises(TypeError, match="astype: dtype"):
                 xp.astype(x, other)
+
+
+def test_item_by_number_and_position(device):
+    x = values("float64")[..., 0]
+    own = cuplug.asarray(x, device=device)
+    for index in ((3,), (-1,), (1, 2), ((1, -2),), (np.int64(5),)):
+        found = own.item(*index)
+        assert type(found) is float
+        assert found == x.item(*index)
+    assert own[0, 0].item(()) == own[:1, :1].item(0) == x[0, 0]
+    for index, text in (
+        ((12,), "item: index: got 12, expected -12 <= index < 12"),
+        ((1, 2, 3), r"item: got 3 indices for shape \(3, 4\), expected 2"),
+        ((1.0,), "item: index: got 1.0, expected an integer"),
+        ((3, 0), "index 3 is out of bounds"),
+    ):
+        with pytest.raises((IndexError, ValueError, TypeError), match=text):
+            own.item(*index)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "int64"])
+def test_products_in_place(device, dtype):
+    x, y = values(dtype, (3, 2)), values(dtype, (2, 2))
+    own = seen = cuplug.asarray(x.copy(), device=device)
+    own @= cuplug.asarray(y, device=device)
+    assert own is seen
+    same(seen, x @ y)
+    if device == "cpu":
+        own @= y
+        same(seen, x @ y @ y)
+    with pytest.raises(ValueError, match="out: got shape"):
+        own @= cuplug.asarray(values(dtype, (2, 3)), device=device)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        own @= 2
+    real = cuplug.asarray(np.eye(2), device=device)
+    with pytest.raises(TypeError, match="out: got float64, expected an array that holds complex"):
+        real @= real.astype("complex128")

@@ -71,3 +71,24 @@ def test_pandas():
         np.testing.assert_array_equal(series.isin(values), series.isin(values.numpy()))
     for values in (series, frame):
         same(cuplug.asarray(values, device="cpu"), values.to_numpy())
+
+
+def test_pyarrow():
+    pyarrow = pytest.importorskip("pyarrow")
+    for dtype in ("int64", "float32", "uint8", "bool"):
+        x = np.array([1, 0, 3]).astype(dtype)
+        found = pyarrow.array(cuplug.asarray(x, device="cpu"))
+        assert found.equals(pyarrow.array(x))
+    line = cuplug.asarray(CUBE[0, 0], device="cpu")
+    assert pyarrow.table({"a": line})["a"].to_pylist() == line.tolist()
+    assert pyarrow.array(line, type=pyarrow.float32()).type == "float"
+    with pytest.raises(pyarrow.ArrowInvalid, match="1-dimensional"):
+        pyarrow.array(cuplug.asarray(CUBE, device="cpu"))
+
+
+def test_pillow():
+    image = pytest.importorskip("PIL.Image")
+    x = np.arange(24, dtype="uint8").reshape(2, 4, 3)
+    for part in (x, x[..., 0], x[::-1], x.transpose(1, 0, 2)):
+        found = image.fromarray(cuplug.asarray(part, device="cpu"))
+        np.testing.assert_array_equal(np.asarray(found), part)

@@ -270,3 +270,81 @@ def test_fitted_polynomials(shape):
 
 def _ours(x):
     return ours(x) if isinstance(x, np.ndarray) else x
+
+
+@pytest.mark.parametrize(
+    ("call", "args"),
+    [
+        (np.dot, (S, [1.0, 2, 3, 4])),
+        (np.dot, (S.astype("int8"), 1)),
+        (np.dot, (np.array(3, "int8"), 300)),
+        (np.inner, (S, (1, 2, 3, 4))),
+        (np.outer, (N, 2)),
+        (np.convolve, (N, [1, 2])),
+        (np.correlate, (N, [1, 2], "full")),
+        (np.interp, ([1.5, 2], [0, 1, 2], S[0, :3])),
+        (np.where, (S > 2, S, [1, 2, 3, 4])),
+        (np.where, ([True, False, True, False], S, 0)),
+        (np.clip, (S, [0, 1, 2, 3], 4)),
+        (np.intersect1d, (N, [9, 5])),
+        (np.setdiff1d, (N, 5)),
+        (np.linalg.solve, (np.eye(2) * 2, [1.0, 3])),
+        (np.add, (S, [1, 2, 3, 4])),
+        (np.add, ([[1], [2], [3]], S)),
+        (np.matmul, (S, [1.0, 2, 3, 4])),
+        (np.multiply.reduceat, (N, [0, 2])),
+        (np.subtract.outer, (N, [1, 2])),
+    ],
+)
+def test_lists_and_numbers_next_to_arrays(call, args):
+    """They become arrays on the device of the arrays, as in NumPy."""
+    given = [ours(x) if isinstance(x, np.ndarray) else x for x in args]
+    compare(call(*given), call(*args))
+
+
+def test_grids_of_arrays_and_numbers():
+    compare(np.meshgrid(ours(N), 7, [1, 2]), np.meshgrid(N, 7, [1, 2]))
+
+
+@pytest.mark.parametrize("name", ["arctan2", "hypot", "copysign", "logaddexp", "divide", "power"])
+@pytest.mark.parametrize("other", [2, True, np.int8(2), np.int16(2), 1.5, np.float32(2)])
+def test_ufuncs_of_narrow_integers_and_numbers(name, other):
+    """The dtypes are NumPy's: float16 for int8, on both sides."""
+    call = getattr(np, name)
+    for x in (np.array([3, 1, 2], "int8"), np.array([3, 1, 2], "uint16")):
+        compare(call(ours(x), other), call(x, other), 2e-3)
+        compare(call(other, ours(x)), call(other, x), 2e-3)
+
+
+def test_bools_are_finite_numbers():
+    x = np.array([True, False])
+    for name in ("isnan", "isinf", "isfinite"):
+        check(name, x)
+
+
+def test_sets_with_nan():
+    x, y = np.array([1.0, np.nan, 2, np.nan]), np.array([np.nan, 2, 5])
+    for name in ("union1d", "setdiff1d", "intersect1d", "setxor1d"):
+        check(name, x, y)
+
+
+def test_scans_of_no_dimensions():
+    for dtype in ("int8", "int64", "float64"):
+        with pytest.raises(np.exceptions.AxisError, match="cumulative_sum: axis: got 0"):
+            xp.cumulative_sum(ours(np.array(5, dtype)), axis=0)
+
+
+def test_fourier_transforms():
+    x, whole = np.arange(24.0).reshape(2, 3, 4), np.arange(12).reshape(3, 4)
+    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+        call = getattr(np.fft, name)
+        for norm in (None, "ortho"):
+            compare(call(ours(x), None, 1, norm), call(x, None, 1, norm))
+        compare(call(ours(whole), n=3), call(whole, n=3))
+    for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "irfftn"):
+        call = getattr(np.fft, name)
+        compare(call(ours(x), norm=None), call(x, norm=None))
+        compare(call(ours(x), (3, 5), (0, 2)), call(x, (3, 5), (0, 2)))
+        compare(call(ours(x), None, (0, 1), None), call(x, None, (0, 1), None))
+        compare(call(ours(whole), norm="forward"), call(whole, norm="forward"))
+    compare(np.fft.fftshift(ours(whole)), np.fft.fftshift(whole))

@@ -93,3 +93,20 @@ def test_conversions_that_a_rule_forbids():
     assert x.astype("float32", casting="same_kind").dtype == np.float32
     with pytest.raises(TypeError, match="expected a conversion that is 'safe'"):
         x.astype("float32", casting="safe")
+
+
+def test_orders_of_bytes_and_converted_elements():
+    x = np.arange(24).reshape(2, 3, 4)
+    for given in (x, x.transpose(2, 0, 1), x.T):
+        own = cuplug.asarray(given, device="cpu")
+        for order in ("C", "F", "A"):
+            assert own.tobytes(order) == given.tobytes(order)
+            found, wanted = own.astype("int8", order=order), given.astype("int8", order=order)
+            np.testing.assert_array_equal(found.numpy(), wanted)
+            assert found.dtype == wanted.dtype
+            assert found.flags.c_contiguous == wanted.flags.c_contiguous
+            assert found.flags.f_contiguous == wanted.flags.f_contiguous
+    with pytest.raises(ValueError, match="astype: order: got 'Z'"):
+        own.astype("int8", order="Z")
+    with pytest.raises(ValueError, match="order: got 'Z'"):
+        own.tobytes("Z")

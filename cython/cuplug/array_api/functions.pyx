@@ -136,9 +136,14 @@ cdef inline bint is_plain(
     ArrayFunction self, PyObject *const *args, Py_ssize_t n, PyObject *keywords
 ) noexcept:
     """Return whether operators accept the arguments unchanged: with `axis` as the only keyword."""
-    if keywords == NULL:
+    if self.along:
         first = <object>args[0]
-        return not self.along or (type(first) is Array and (<Array>first).tensor.ndim == 1)
+        if type(first) is not Array or (<Array>first).tensor.ndim == 0:
+            return False
+        if keywords == NULL and (<Array>first).tensor.ndim > 1:
+            return False
+    if keywords == NULL:
+        return True
     if not self.is_ordered or PyTuple_GET_SIZE(<tuple>keywords) != 1:
         return False
     return type(<object>args[n]) is int and <str>PyTuple_GET_ITEM(<tuple>keywords, 0) == "axis"

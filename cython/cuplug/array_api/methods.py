@@ -15,6 +15,7 @@ from cuplug._engine.array.promotion import NUMBERS, kind_of, name_of
 from cuplug._engine.call.operator import Operator
 from cuplug._source.expressions.element_wise import elementwise
 from cuplug._source.expressions.functions import known_power
+from cuplug.array_api.beyond.outputs import into_out
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import assign, assigning
 from cuplug.array_api.dtypes import checked, in_dtype, integer
@@ -47,8 +48,10 @@ __all__ = [
     "broadcast_to",
     "copied",
     "exchanged",
+    "in_floats",
     "in_place",
     "matmul",
+    "matmul_in_place",
     "matrix_transpose",
     "namespace",
     "part",
@@ -70,7 +73,9 @@ _OPERANDS = (Array, *NUMBERS)
 # Imported at the first use: keys that require a copy, and NumPy's functions.
 _LATER = {
     "indexing": "put_at put_converted take_at",
-    "beyond.numpy_attributes": "Flags Flat byteswapped put within",
+    "beyond.nan_aware": "reduced_part",
+    "beyond.numpy_attributes": "Flags Flat byteswapped element in_memory_order in_order"
+    " is_reversed put within",
     "beyond.numpy_functions": "call_numpy",
     "beyond.numpy_ufuncs": "call_ufunc",
 }
@@ -101,6 +106,19 @@ def matmul(x: Any, y: Any) -> Any:
     return NotImplemented
 
 
+def matmul_in_place(x: Array, y: Any) -> Any:
+    """Write the result of `@` to `x`, whose shape and kind of numbers it must have."""
+    found = matmul(x, _on_host(x, y))
+    return found if found is NotImplemented else into_out(found, x)
+
+
+def _on_host(x: Array, other: Any) -> Any:
+    """Return an array of NumPy as one of cuplug, if `x` is in host memory."""
+    if isinstance(other, np.ndarray) and other.ndim and x.device.type == "cpu":
+        return asarray(other, device="cpu")
+    return other
+
+
 def _is_number(x: Any) -> bool:
     return hasattr(x, "dtype") and getattr(x, "ndim", None) == 0
 
@@ -110,8 +128,7 @@ def in_place(name: str, x: Array, other: Any) -> Array:
 
     NumPy's only modify host memory.
     """
-    if isinstance(other, np.ndarray) and other.ndim and x.device.type == "cpu":
-        other = asarray(other, device="cpu")
+    other = _on_host(x, other)
     if name == "pow" and (short := known_power(x.dtype, other)):
         made(short, name_of(x.dtype), True)(x)
         return x
@@ -177,6 +194,14 @@ __device__ inline T rounded(T x, T scale, bool is_up) {
   return whole == 0 ? whole : is_up ? whole / scale : whole * scale;
 }
 """
+
+
+def in_floats(name: str, x: Array, dtype: Any) -> Array:
+    """Return elements in the dtype in which a mean or a variance is computed."""
+    found: Array = x.astype(dtype, False)
+    if found.dtype.kind in "biu":
+        raise TypeError(f"{name}: dtype: got {found.dtype}, expected one of floats")
+    return found
 
 
 @cache

@@ -254,6 +254,9 @@ cdef class Arithmetic(Buffer):
     def __rmatmul__(self, other):
         return functions().matmul(other, self)
 
+    def __imatmul__(self, other):
+        return functions().matmul_in_place(self, other)
+
     def __truediv__(self, other) -> Array:
         return computed("divide", self, other, False)
 

@@ -141,13 +141,19 @@ cdef class Buffer(DeviceMemory):
             raise AttributeError("__array_interface__: the array is in GPU memory")
         if self.dtype.isbuiltin == 2:  # from a package, such as bfloat16 of ml_dtypes
             raise AttributeError(f"__array_interface__: it has no name for {self.dtype}")
-        return interface_of(self)
+        return interface_of(self) | {"strides": self.strides}  # Pillow then reads `tobytes`
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         if not is_on_gpu(&self.tensor):
             raise AttributeError("__cuda_array_interface__: the array is on the host")
         return interface_of(self) | {"stream": 1}
+
+    def __arrow_array__(self, type=None):
+        """Return the elements as an array of pyarrow."""
+        import pyarrow
+
+        return pyarrow.array(self.__array__(), type=type)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.tensor.device.type, self.tensor.device.id

@@ -6,6 +6,7 @@ from cuplug._engine.array.buffer cimport check_writable
 
 import sys
 from contextlib import suppress
+from functools import partial
 
 from numpy import can_cast
 
@@ -83,42 +84,51 @@ cdef class Methods(Values):
 
     # ---- All elements, or those along dimensions -----------------------------------------------
 
-    def sum(self, axis=None, dtype=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the sum.
+    def sum(
+        self, axis=None, dtype=None, out: Array | None = None, keepdims=False, initial=None,
+        where=True,
+    ) -> Array:
+        """Return the sum of `initial` and the elements that the mask `where` selects.
 
         Examples
         --------
         >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).sum(axis=0))
         [4. 6.]
         """
-        dtype = dtype_for(self, dtype, out)
-        return into(out, standard().sum(self, axis=axis, dtype=dtype, keepdims=keepdims))
+        of, dtype = reducing("sum", initial, where), dtype_for(self, dtype, out)
+        return into(out, of(self, axis=axis, dtype=dtype, keepdims=keepdims))
 
-    def prod(self, axis=None, dtype=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the product.
+    def prod(
+        self, axis=None, dtype=None, out: Array | None = None, keepdims=False, initial=None,
+        where=True,
+    ) -> Array:
+        """Return the product; arguments as of `sum`.
 
         Examples
         --------
         >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).prod())
         24.0
         """
-        dtype = dtype_for(self, dtype, out)
-        return into(out, standard().prod(self, axis=axis, dtype=dtype, keepdims=keepdims))
+        of, dtype = reducing("prod", initial, where), dtype_for(self, dtype, out)
+        return into(out, of(self, axis=axis, dtype=dtype, keepdims=keepdims))
 
-    def mean(self, axis=None, dtype=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the arithmetic mean.
+    def mean(
+        self, axis=None, dtype=None, out: Array | None = None, keepdims=False, *, where=True
+    ) -> Array:
+        """Return the arithmetic mean of the elements that the mask `where` selects.
 
         Examples
         --------
         >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).mean(axis=1))
         [1.5 3.5]
         """
-        x = converted("mean", self, dtype)
-        return into(out, standard().mean(x, axis=axis, keepdims=keepdims))
+        of = reducing("mean", None, where)
+        x = self if dtype is None else functions().in_floats("mean", self, dtype)
+        return into(out, of(x, axis=axis, keepdims=keepdims))
 
     def var(
         self, axis=None, dtype=None, out: Array | None = None, ddof: float = 0, keepdims=False, *,
-        correction: float | None = None,
+        where=True, correction: float | None = None,
     ) -> Array:
         """Return the variance, of n - ddof degrees of freedom; `correction` is another name.
 
@@ -127,12 +137,14 @@ cdef class Methods(Values):
         >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).var())
         1.25
         """
-        x, ddof = converted("var", self, dtype), ddof if correction is None else correction
-        return into(out, standard().var(x, axis=axis, correction=ddof, keepdims=keepdims))
+        of = reducing("var", None, where)
+        x = self if dtype is None else functions().in_floats("var", self, dtype)
+        ddof = ddof if correction is None else correction
+        return into(out, of(x, axis=axis, correction=ddof, keepdims=keepdims))
 
     def std(
         self, axis=None, dtype=None, out: Array | None = None, ddof: float = 0, keepdims=False, *,
-        correction: float | None = None,
+        where=True, correction: float | None = None,
     ) -> Array:
         """Return the standard deviation; arguments as of `var`.
 
@@ -141,48 +153,54 @@ cdef class Methods(Values):
         >>> print(cuplug.asarray([1.0, 3.0]).std())
         1.0
         """
-        x, ddof = converted("std", self, dtype), ddof if correction is None else correction
-        return into(out, standard().std(x, axis=axis, correction=ddof, keepdims=keepdims))
+        of = reducing("std", None, where)
+        x = self if dtype is None else functions().in_floats("std", self, dtype)
+        ddof = ddof if correction is None else correction
+        return into(out, of(x, axis=axis, correction=ddof, keepdims=keepdims))
 
-    def max(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the maximum.
+    def max(
+        self, axis=None, out: Array | None = None, keepdims=False, initial=None, where=True
+    ) -> Array:
+        """Return the maximum of `initial` and the elements that the mask `where` selects.
 
         Examples
         --------
         >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).max(axis=0))
         [3. 4.]
         """
-        return into(out, standard().max(self, axis=axis, keepdims=keepdims))
+        return into(out, reducing("max", initial, where)(self, axis=axis, keepdims=keepdims))
 
-    def min(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return the minimum.
+    def min(
+        self, axis=None, out: Array | None = None, keepdims=False, initial=None, where=True
+    ) -> Array:
+        """Return the minimum; arguments as of `max`.
 
         Examples
         --------
         >>> print(cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).min(axis=0))
         [1. 2.]
         """
-        return into(out, standard().min(self, axis=axis, keepdims=keepdims))
+        return into(out, reducing("min", initial, where)(self, axis=axis, keepdims=keepdims))
 
-    def any(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return whether any element is not 0.
+    def any(self, axis=None, out: Array | None = None, keepdims=False, *, where=True) -> Array:
+        """Return whether any element that the mask `where` selects is not 0.
 
         Examples
         --------
         >>> print(cuplug.asarray([0, 2]).any())
         True
         """
-        return into(out, standard().any(self, axis=axis, keepdims=keepdims))
+        return into(out, reducing("any", None, where)(self, axis=axis, keepdims=keepdims))
 
-    def all(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
-        """Return whether no element is 0.
+    def all(self, axis=None, out: Array | None = None, keepdims=False, *, where=True) -> Array:
+        """Return whether no element that the mask `where` selects is 0.
 
         Examples
         --------
         >>> print(cuplug.asarray([0, 2]).all())
         False
         """
-        return into(out, standard().all(self, axis=axis, keepdims=keepdims))
+        return into(out, reducing("all", None, where)(self, axis=axis, keepdims=keepdims))
 
     def argmax(self, axis=None, out: Array | None = None, keepdims=False) -> Array:
         """Return the index of the first maximum.
@@ -339,19 +357,17 @@ cdef object standard():
     return functions().standard
 
 
+cdef object reducing(str name, object initial, object where):
+    """Return the function of a reduction, of some elements if `initial` or `where` is given."""
+    if initial is None and where is True:
+        return getattr(standard(), name)
+    return partial(functions().reduced_part, name, initial, where)
+
+
 cdef int check_kind(str function, object kind) except -1:
     if kind not in (None, "quicksort", "mergesort", "heapsort", "stable"):
         raise ValueError(f"{function}: kind: got {kind!r}, expected one of numpy.sort")
     return 0
-
-
-cdef object converted(str function, object x, object dtype):
-    if dtype is None:
-        return x
-    result = x.astype(dtype, False)
-    if result.dtype.kind in "biu":
-        raise TypeError(f"{function}: dtype: got {result.dtype}, expected one of floats")
-    return result
 
 
 cdef object dtype_for(object x, object dtype, object out):

@@ -62,17 +62,18 @@ cdef class Values(Arithmetic):
         """
         return functions().asarray(self, device=device)
 
-    def item(self):
-        """Return the only element as a number of Python.
+    def item(self, *index):
+        """Return one element as a number of Python: the only one, or by its number or position.
 
         Examples
         --------
-        >>> cuplug.asarray([3]).item()
-        3
+        >>> cuplug.asarray([3, 4]).item(1)
+        4
         """
-        if self.size != 1:
+        found = functions().element(self, index) if index else self
+        if found.size != 1:
             raise ValueError(f"cuplug.Array: item: got shape {self.shape}, expected one element")
-        return self.numpy().item()
+        return found.numpy().item()
 
     def tolist(self):
         """Return the elements as numbers of Python, in lists of lists.
@@ -84,15 +85,15 @@ cdef class Values(Arithmetic):
         """
         return self.numpy().tolist()
 
-    def tobytes(self) -> bytes:
-        """Return the bytes of the elements in C order.
+    def tobytes(self, order: str = "C") -> bytes:
+        """Return the bytes of the elements, in C order or another one.
 
         Examples
         --------
         >>> cuplug.asarray([65, 66], dtype="uint8").tobytes()
         b'AB'
         """
-        return self.numpy().tobytes()
+        return self.ravel(order).numpy().tobytes()
 
     def copy(self, order: str = "C") -> Array:
         """Return a new array of the same elements, in C order or, for "F", in Fortran's.
@@ -102,7 +103,7 @@ cdef class Values(Arithmetic):
         >>> cuplug.asarray([[1.0, 2.0], [3.0, 4.0]]).copy("F").strides
         (8, 16)
         """
-        if is_reversed(self, "copy", order):
+        if order != "C" and functions().is_reversed(self, "copy", order):
             return functions().copied(self.transpose()).transpose()
         return functions().copied(self)
 
@@ -118,10 +119,11 @@ cdef class Values(Arithmetic):
         """
         self[...] = value
 
-    def astype(self, dtype, copy=True, *, casting="unsafe") -> Array:
+    def astype(self, dtype, copy=True, *, casting="unsafe", order: str = "K") -> Array:
         """Return the elements in a dtype; the array itself if it has it and `copy` is false.
 
-        Conversions that `casting`, as of `numpy.can_cast`, rules out raise TypeError.
+        Conversions that `casting`, as of `numpy.can_cast`, rules out raise TypeError. `order`
+        is that of the elements in memory: "C", "F", or by default their own.
 
         Examples
         --------
@@ -132,7 +134,8 @@ cdef class Values(Arithmetic):
             wanted = f"a conversion that is {casting!r}"
             raise TypeError(f"astype: dtype: got {dtype} for {self.dtype}, expected {wanted}")
         of = functions().standard.astype
-        return of(self, dtype) if copy is True else of(self, dtype, copy=copy)
+        found = of(self, dtype) if copy is True else of(self, dtype, copy=copy)
+        return found if order == "K" else functions().in_order(found, "astype", order)
 
     def view(self, dtype=None) -> Array:
         """Return a view; with `dtype`, of the bytes as elements of it, along the last dimension.
@@ -269,7 +272,7 @@ cdef class Values(Arithmetic):
         (3, 4)
         """
         wanted = one_or_several(shape)
-        if not is_reversed(self, "reshape", order):
+        if order == "C" or not functions().is_reversed(self, "reshape", order):
             return functions().standard.reshape(self, wanted, copy=copy)
         turned = tuple(wanted)[::-1] if isinstance(wanted, Iterable) else (wanted,)
         return functions().standard.reshape(self.transpose(), turned, copy=copy).transpose()
@@ -282,7 +285,8 @@ cdef class Values(Arithmetic):
         >>> print(cuplug.asarray([[1, 2], [3, 4]]).ravel("F"))
         [1 3 2 4]
         """
-        line = in_memory_order(self, order).reshape(-1, order=order)
+        whole = self if order == "C" else functions().in_memory_order(self, order)
+        line = whole.reshape(-1, order=order)
         return line if line.flags.c_contiguous else functions().copied(line)
 
     def flatten(self, order: str = "C") -> Array:
@@ -293,7 +297,8 @@ cdef class Values(Arithmetic):
         >>> print(cuplug.asarray([[1, 2], [3, 4]]).flatten())
         [1 2 3 4]
         """
-        return in_memory_order(self, order).reshape(-1, copy=True, order=order)
+        whole = self if order == "C" else functions().in_memory_order(self, order)
+        return whole.reshape(-1, copy=True, order=order)
 
     def squeeze(self, axis=None) -> Array:
         """Return a view without dimensions of size 1, all of them by default.
@@ -359,27 +364,6 @@ cdef class Values(Arithmetic):
         [1 3]
         """
         return functions().standard.compress(condition, self, axis)
-
-
-cdef bint is_reversed(object x, str function, object order) except -1:
-    """Return whether an order is Fortran's; "A" and "K" depend on the order of the elements."""
-    if order is None:
-        return False
-    order = order.upper() if isinstance(order, str) else order
-    if order == "C":
-        return False
-    if order not in ("F", "A", "K"):
-        raise ValueError(f"{function}: order: got {order!r}, expected 'C', 'F', 'A' or 'K'")
-    return order == "F" or (x.flags.f_contiguous and not x.flags.c_contiguous)
-
-
-cdef object in_memory_order(object x, object order):
-    """Return, for "K", a view whose C order equals the order of the elements in memory."""
-    if order not in ("K", "k"):
-        return x
-    strides = x.strides
-    axes = tuple(sorted(range(len(strides)), key=lambda k: -abs(strides[k])))
-    return functions().permute_dims(x, axes)
 
 
 cdef object one_or_several(tuple given):

@@ -253,7 +253,7 @@ def _of_parts() -> list[Function]:
     def of_both(name: str, join: str) -> str:
         return f"({name}(real(x)) != 0) {join} ({name}(imag(x)) != 0)"
 
-    never, always = _of(INTEGERS, "(bool)0"), _of(INTEGERS, "(bool)1")
+    never, always = (_of(INTEGERS, value, bool=value) for value in ("(bool)0", "(bool)1"))
     nan, infinite, finite = (f"{name}(x) != 0" for name in ("isnan", "isinf", "isfinite"))
     return [
         Function("isnan", {**never, "float": nan, "complex": of_both("isnan", "||")}, 1, "bool"),

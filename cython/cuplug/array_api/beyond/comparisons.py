@@ -189,14 +189,14 @@ def _unique_parts(x: Array, wanted: Any, axis: int) -> Any:
 
 
 def union1d(x1: Array, x2: Array, /) -> Array:
-    """Return the unique elements of two arrays, sorted.
+    """Return the unique elements of two arrays, sorted; all NaN are one element.
 
     Examples
     --------
     >>> print(xp.union1d(xp.asarray([1, 2]), xp.asarray([2, 5])))
     [1 2 5]
     """
-    return unique_values(concat([x1, x2], axis=None))
+    return unique(concat([x1, x2], axis=None))  # type: ignore[no-any-return]
 
 
 def intersect1d(
@@ -230,7 +230,7 @@ def setdiff1d(x1: Array, x2: Array, /, assume_unique: bool = False) -> Array:
     >>> print(xp.setdiff1d(xp.asarray([1, 2, 3]), xp.asarray([2])))
     [1 3]
     """
-    own = reshape(x1, (-1,)) if assume_unique else unique_values(x1)
+    own = reshape(x1, (-1,)) if assume_unique else unique(x1)
     return own[isin(own, x2, invert=True)]
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,16 @@ def together(name: str, *values: Any) -> list[Array]:
     if where_to is None:
         raise TypeError(f"{name}: got no cuplug.Array, expected one; use cuplug.asarray")
     return [x if isinstance(x, Array) else asarray(x, device=where_to) for x in values]
+
+
+def with_lists(values: Sequence[Any]) -> list[Any]:
+    """Return arguments, of which lists become arrays on the device of the first array."""
+    where_to = next((x.device for x in values if isinstance(x, Array)), None)
+    is_alone = where_to is None
+    return [
+        x if is_alone or not isinstance(x, (list, tuple)) else asarray(x, device=where_to)
+        for x in values
+    ]
 
 
 def several(what: str, value: Any) -> list[Any]:

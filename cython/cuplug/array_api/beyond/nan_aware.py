@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions and cumulative sums that ignore NaN."""
+"""Reductions and cumulative sums that ignore NaN, or the elements that a mask excludes."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import numpy as np
+
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import kind_of
 from cuplug.array_api.beyond.host_values import number
 from cuplug.array_api.beyond.outputs import into_out
+from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import astype, checked, finfo
-from cuplug.array_api.elementwise import binary, unary
+from cuplug.array_api.elementwise import binary, clip, unary
+from cuplug.array_api.filled import full
+from cuplug.array_api.manipulation import broadcast_arrays
 from cuplug.array_api.sorting import argmax, argmin, where
 from cuplug.array_api.statistical import all as is_all
 from cuplug.array_api.statistical import any as is_any
 from cuplug.array_api.statistical import count_nonzero, max, mean, min, prod, sum, var
+from cuplug.array_api.views import axes_of, squeeze
 
 
 def has_nan(name: str, x: Any) -> bool:
@@ -29,12 +35,6 @@ def _filled(name: str, x: Any, value: float) -> Array:
         return found
     filled: Array = where(unary("isnan", x), value, x)
     return filled
-
-
-def _count(x: Array, axis: Any, keepdims: bool) -> Array:
-    """Return the number of elements that are not NaN, in the real dtype of the array."""
-    n = count_nonzero(binary("equal", x, x), axis=axis, keepdims=keepdims)
-    return astype(n, unary("real", x).dtype)
 
 
 def nansum(
@@ -93,7 +93,7 @@ def nanmean(
     x = x if dtype is None else astype(checked("nanmean", "x", x), dtype, copy=False)
     if not has_nan("nanmean", x):
         return into_out(mean(x, axis=axis, keepdims=keepdims), out)
-    return into_out(nansum(x, axis, keepdims=keepdims) / _count(x, axis, keepdims), out)
+    return into_out(_moment("mean", x, binary("equal", x, x), axis, keepdims), out)
 
 
 def nanvar(
@@ -118,10 +118,9 @@ def nanvar(
     if not has_nan("nanvar", x):
         return into_out(var(x, axis=axis, correction=ddof, keepdims=keepdims), out)
     ddof = number("nanvar: ddof", ddof)
-    distance = unary("abs", x - nanmean(x, axis, keepdims=True))
-    left = _count(x, axis, keepdims) - ddof
-    spread = nansum(distance * distance, axis, keepdims=keepdims) / left
-    return into_out(where(left > 0, spread, math.nan), out)
+    spread = _moment("var", x, binary("equal", x, x), axis, keepdims, ddof)
+    left = count_nonzero(binary("equal", x, x), axis=axis, keepdims=keepdims)
+    return into_out(where(left > ddof, spread, math.nan), out)
 
 
 def nanstd(
@@ -273,3 +272,60 @@ def nan_to_num(
         return result
     x[...] = found
     return x
+
+
+# ---- Of the elements that a mask selects ---------------------------------------------------------
+
+_COMBINED = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+_OUTSIDE = {"sum": 0, "prod": 1, "any": False, "all": True}
+_REDUCED: dict[str, Any] = {
+    "sum": sum,
+    "prod": prod,
+    "max": max,
+    "min": min,
+    "any": is_any,
+    "all": is_all,
+}
+
+
+def reduced_part(name: str, initial: Any, mask: Any, x: Array, **known: Any) -> Array:
+    """Return a reduction of the elements that a mask selects, combined with an initial value.
+
+    `mask` is True, or bools that are broadcast with the array. `initial` is a number or None.
+    """
+    if mask is not True:
+        mask = asarray(mask, device=x.device)
+        if kind_of(mask.dtype) != "bool":
+            raise TypeError(f"{name}: where: got {mask.dtype}, expected bool")
+        x, mask = broadcast_arrays(x, mask)
+    if name not in _REDUCED:
+        return _moment(name, x, mask, **known)
+    if name in ("any", "all"):
+        x = binary("not_equal", x, 0)
+    if mask is not True:
+        outside = _OUTSIDE.get(name, initial)
+        if outside is None:
+            raise ValueError(f"{name}: initial: got None, expected a number (as of `where`)")
+        x = where(mask, x, outside)
+    if name in ("max", "min") and not x.size:
+        return full(is_any(x, **known).shape, initial, dtype=x.dtype, device=x.device)
+    found = _REDUCED[name](x, **known)
+    return found if initial is None else binary(_COMBINED[name], found, initial)
+
+
+def _moment(
+    name: str, x: Array, mask: Array, axis: Any, keepdims: bool, correction: Any = 0
+) -> Array:
+    """Return a mean, a variance or a standard deviation; narrow floats are computed in float32."""
+    dtype = x.dtype if kind_of(x.dtype) in ("float", "complex") else np.dtype("float64")
+    x = astype(x, "float32" if dtype.itemsize < 4 else dtype, copy=False)
+    n = count_nonzero(mask, axis=axis, keepdims=True)
+    n = astype(n, unary("real", x).dtype)
+    found = binary("divide", sum(where(mask, x, 0), axis=axis, keepdims=True), n)
+    if name != "mean":
+        distance = unary("abs", x - found)
+        left = clip(n - number(f"{name}: correction", correction), 0)
+        found = sum(where(mask, distance * distance, 0), axis=axis, keepdims=True) / left
+        found = unary("sqrt", found) if name == "std" else found
+    found = astype(found, dtype, copy=False) if dtype.itemsize < 4 else found
+    return found if keepdims else squeeze(found, axes_of(name, axis, x.ndim))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The attributes `flat` and `flags` of arrays, and the method `put`; positions out of range."""
+"""The attributes `flat` and `flags` of arrays; the methods `item` and `put`; positions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from cuplug._engine.array.array import Array
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, elements_of
-from cuplug.array_api.dtypes import astype
+from cuplug.array_api.dtypes import astype, integer
 from cuplug.array_api.elementwise import binary, clip
 from cuplug.array_api.indexing import take
-from cuplug.array_api.views import is_in_order, reshape
+from cuplug.array_api.views import is_in_order, permute_dims, reshape
 
 
 class Flat:
@@ -89,6 +89,32 @@ def memory_order(x: Any, order: Any, ndim: int, name: str) -> list[int]:
     return sorted(range(ndim), key=lambda k: -abs(x.strides[k]))
 
 
+def is_reversed(x: Array, function: str, order: Any) -> bool:
+    """Return whether an order is Fortran's; "A" and "K" depend on the order of the elements."""
+    if order is None:
+        return False
+    order = order.upper() if isinstance(order, str) else order
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"{function}: order: got {order!r}, expected 'C', 'F', 'A' or 'K'")
+    is_first = bool(x.flags.f_contiguous and not x.flags.c_contiguous)
+    return order == "F" or (order != "C" and is_first)
+
+
+def in_memory_order(x: Array, order: Any) -> Array:
+    """Return, for "K", a view whose C order equals the order of the elements in memory."""
+    if order not in ("K", "k"):
+        return x
+    axes = sorted(range(x.ndim), key=lambda k: -abs(x.strides[k]))
+    found: Array = permute_dims(x, axes)
+    return found
+
+
+def in_order(x: Array, function: str, order: Any) -> Array:
+    """Return an array in an order of its elements in memory, copied if it has another one."""
+    wanted = "F" if is_reversed(x, function, order) else "C"
+    return x if x.flags[wanted] else x.copy(wanted)
+
+
 def repeated(values: Array, n: int) -> Array:
     """Return n elements of an array in C order, which repeats at its end."""
     line = reshape(values, (-1,))
@@ -123,6 +149,22 @@ def within(name: str, places: Array, n: int, mode: Any) -> Array:
         return binary("remainder", astype(places, "int64", copy=False), n)
     clipped: Array = clip(astype(places, "int64", copy=False), 0, n - 1)
     return clipped
+
+
+def element(x: Array, index: tuple[Any, ...]) -> Array:
+    """Return one element, by its number in C order, by its position, or if it is the only one."""
+    place = index[0] if len(index) == 1 else index
+    if not isinstance(place, tuple):
+        number = integer("item: index", place)
+        if not -x.size <= number < x.size:
+            wanted = f"{-x.size} <= index < {x.size}"
+            raise IndexError(f"item: index: got {number}, expected {wanted}")
+        place = np.unravel_index(number % x.size, x.shape)
+    if not place and x.size == 1:
+        return reshape(x, ())
+    if len(place) != x.ndim:
+        raise ValueError(f"item: got {len(place)} indices for shape {x.shape}, expected {x.ndim}")
+    return x[tuple(integer("item: index", k) for k in place)]
 
 
 def put(x: Array, indices: Any, values: Any, mode: str = "raise") -> None:

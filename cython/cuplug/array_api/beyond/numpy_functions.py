@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import inspect
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from cuplug._engine.array.array import Array
-from cuplug._engine.array.promotion import kind_of
+from cuplug._engine.array.promotion import NUMBERS, kind_of
 from cuplug._source.expressions.functions import named
 from cuplug.array_api.beyond import numpy_creation, numpy_linalg
-from cuplug.array_api.beyond.host_values import on_the_host
+from cuplug.array_api.beyond.host_values import on_the_host, together, with_lists
 from cuplug.array_api.beyond.numpy_attributes import memory_order
 from cuplug.array_api.beyond.outputs import into_out
 from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
@@ -43,9 +43,10 @@ _OF_THE_HOST = {"save", "savetxt", "savez", "savez_compressed"}
 _OF_THE_HOST |= {"may_share_memory", "shares_memory"}
 
 
-def _where(condition: Any, *values: Any) -> Any:
-    if not values:
+def _where(condition: Any, *given: Any) -> Any:
+    if not given:
         return standard.nonzero(condition)
+    condition, *values = with_lists((condition, *given))
     return standard.where(standard.astype(condition, "bool", copy=False), *values)
 
 
@@ -98,7 +99,7 @@ def _joining(name: str) -> Any:
 
 
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    given = [standard.ravel(x) for x in xi]
+    given = [standard.ravel(x) for x in together("numpy.meshgrid", *xi)]
     found = standard.meshgrid(*given, indexing=indexing)
     if not sparse:
         return tuple(x.copy() for x in found) if copy else tuple(found)
@@ -159,6 +160,12 @@ def _take_along_axis(arr: Array, indices: Array, axis: Any = -1) -> Array:
     return standard.take_along_axis(arr, indices, axis=axis)  # type: ignore[no-any-return]
 
 
+def _of_two(
+    transform: Any, a: Any, s: Any = None, axes: Any = (-2, -1), *more: Any, **keywords: Any
+) -> Any:
+    return transform(a, s, axes, *more, **keywords)
+
+
 _ADAPTED: dict[str, Any] = {
     "numpy.argwhere": _argwhere,
     "numpy.diff": _diff,
@@ -174,11 +181,15 @@ _ADAPTED: dict[str, Any] = {
     "numpy.triu": lambda m, k=0: standard.triu(_squared(m), k=k),
     **{f"numpy.{name}": _joining(name) for name in ("hstack", "stack", "vstack")},
     "numpy.where": _where,
+    **{
+        f"numpy.fft.{name}2": partial(_of_two, getattr(np.fft, f"{name}n"))
+        for name in ("fft", "ifft", "rfft", "irfft")
+    },
     **{f"numpy.linalg.{name}": getattr(numpy_linalg, name) for name in numpy_linalg.__all__},
 }
-# Functions of numpy.linalg that multiply or only rearrange, and keep integers.
+# Functions of numpy.linalg and numpy.fft that multiply or only rearrange, and keep integers.
 _OF_INTEGERS = {"cross", "diagonal", "matmul", "matrix_power", "matrix_transpose", "multi_dot"}
-_OF_INTEGERS |= {"outer", "tensordot", "trace", "vecdot"}
+_OF_INTEGERS |= {"outer", "tensordot", "trace", "vecdot", "fftshift", "ifftshift"}
 
 
 def call_numpy(array: Array, function: Any, types: Any, args: Any, keywords: Any) -> Any:
@@ -198,7 +209,8 @@ def call_numpy(array: Array, function: Any, types: Any, args: Any, keywords: Any
     if own is not None:
         if own is not _copyto:
             args, keywords = _as_ours(args, keywords)
-        if function.__module__ == "numpy.linalg" and name not in _OF_INTEGERS:
+            args, keywords = _as_arrays(own, args, keywords)
+        if function.__module__ != "numpy" and name not in _OF_INTEGERS:
             args = [_as_floats(x) for x in args]
             keywords = {key: _as_floats(x) for key, x in keywords.items()}
         return own(*args, **keywords)
@@ -222,6 +234,7 @@ def _by_method(name: str, function: Any, args: Any, keywords: Any) -> Any:
     """Call a method with the arguments that are not NumPy's defaults."""
     parameters = inspect.signature(function).parameters
     given = inspect.signature(function).bind(*args, **keywords).arguments
+    given |= given.pop("kwargs", {})
     device = gpu_in([*args, *keywords.values()], MAX_NDIM)
     out = {"out": given.pop("out")} if "out" in given else {}
     (x, *values), _ = _as_ours([*given.values()], {})
@@ -229,8 +242,14 @@ def _by_method(name: str, function: Any, args: Any, keywords: Any) -> Any:
         if name == "put" or isinstance(x, np.ndarray):
             raise TypeError(f"{_full_name(function)}: got {_kind(x)}, expected a cuplug.Array")
         x = asarray(x, device="cpu" if device is None else device)
+    if name == "clip":
+        x, *values = with_lists((x, *values))
     known = dict(zip([*given][1:], values, strict=True)) | out
-    known = {key: y for key, y in known.items() if y is not parameters[key].default}
+    known = {
+        key: y
+        for key, y in known.items()
+        if key not in parameters or y is not parameters[key].default
+    }
     places = [known.pop(key) for key in ("shape", "axes") if key in known]
     renamed = _PARAMETERS | ({"v": "values"} if name == "put" else {})
     return getattr(x, name)(*places, **{renamed.get(key, key): y for key, y in known.items()})
@@ -284,11 +303,36 @@ def _bound(own: Any, function: Any, args: Any, keywords: Any) -> Any:
         == inspect.Parameter.VAR_POSITIONAL
     ):
         return own(*args, **keywords)
-    out = given.arguments.get("out") if "out" not in inspect.signature(own).parameters else None
-    names = [name for name in names if name != "out" or out is None]
-    values = [given.arguments[name] for name in names]
-    found = own(*values[:n], **dict(zip(names[n:], values[n:], strict=True)))
-    return into_out(found, out)
+    out = None if "out" in inspect.signature(own).parameters else given.arguments.pop("out", None)
+    if given.arguments.get("norm", "") is None:  # NumPy's default
+        del given.arguments["norm"]
+    names, values = [*given.arguments], [*given.arguments.values()]
+    known = dict(zip(names[n:], values[n:], strict=True))
+    places, known = _as_arrays(own, values[:n], known)
+    return into_out(own(*places, **known), out)
+
+
+@cache
+def _parameters(own: Any) -> dict[str, bool]:
+    """Return the names of parameters, and whether each is an array."""
+    return {
+        name: name != "out" and each.annotation in ("Array", "Array | None")
+        for name, each in inspect.signature(own).parameters.items()
+    }
+
+
+def _as_arrays(own: Any, args: Any, keywords: Any) -> Any:
+    """Return arguments with numbers and lists as arrays, if their parameters are arrays."""
+    known = _parameters(own)
+    device = next((x.device for x in (*args, *keywords.values()) if isinstance(x, Array)), None)
+
+    def read(name: str, x: Any) -> Any:
+        is_read = known.get(name) and isinstance(x, (list, tuple, *NUMBERS, np.generic))
+        return asarray(x, device=device) if is_read and device is not None else x
+
+    places = [read(name, x) for name, x in zip(known, args, strict=False)]
+    named_ones = {name: read(name, x) for name, x in keywords.items()}
+    return [*places, *args[len(places) :]], named_ones
 
 
 def _as_ours(args: Any, keywords: Any) -> Any:

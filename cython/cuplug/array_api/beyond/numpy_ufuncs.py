@@ -11,6 +11,7 @@ import numpy as np
 from cuplug._engine.array.array import Array
 from cuplug._engine.array.promotion import NUMBERS, is_typed_number, kind_of
 from cuplug._source.expressions.functions import named
+from cuplug.array_api.beyond.host_values import with_lists
 from cuplug.array_api.beyond.outputs import written
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import astype, checked_order
@@ -23,7 +24,7 @@ _REDUCED |= {"logical_and": "all", "logical_or": "any"}
 _NUMPY_ALONE: dict[str, tuple[str, ...]] = {"rint": ("int", "uint"), "reciprocal": ("int", "uint")}
 _NUMPY_ALONE |= dict.fromkeys(("ceil", "floor", "trunc"), ("bool",))
 _NUMPY_ALONE |= {"conjugate": ("bool",), "copysign": ("bool",), "signbit": ("bool",)}
-_OF_REDUCTIONS = {"axis", "dtype", "keepdims", "out"}
+_OF_REDUCTIONS = {"axis", "dtype", "initial", "keepdims", "out", "where"}
 # Comparisons do not support complex numbers, like those in `beyond`.
 _ORDERED = {"fmax", "fmin", "greater", "greater_equal", "less", "less_equal", "maximum", "minimum"}
 
@@ -35,6 +36,8 @@ def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], keywords: An
     if one of the arguments is.
     """
     given = keywords.get("out") or ()
+    if method in ("__call__", "outer", "reduceat"):
+        inputs = tuple(with_lists(inputs))
     is_ours = all(
         isinstance(x, (Array, *NUMBERS)) or is_typed_number(x)
         for x in (*inputs, *(x for x in given if x is not None))
@@ -88,12 +91,16 @@ def _own(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> 
 
 def _as_narrow_floats(function: Any, inputs: Any) -> Any:
     """Return bools and narrow integers as floats narrower than float64, as NumPy's ufunc does."""
-    if not all(isinstance(x, Array) and x.dtype.itemsize < 4 for x in inputs):
+    arrays = [x for x in inputs if isinstance(x, Array)]
+    if any(x.dtype.itemsize >= 4 or x.dtype.kind not in "biu" for x in arrays):
         return inputs
-    if any(kind_of(x.dtype) not in ("bool", "int", "uint") for x in inputs):
-        return inputs
-    dtypes = function.resolve_dtypes((*(x.dtype for x in inputs), *(None,) * function.nout))
-    return [astype(x, to) if to.kind == "f" else x for x, to in zip(inputs, dtypes, strict=False)]
+    given = [getattr(x, "dtype", type(x)) for x in inputs]
+    given = [np.dtype(of) if of is bool else of for of in given]
+    dtypes = function.resolve_dtypes((*given, *(None,) * function.nout))
+    return [
+        astype(x, to) if to.kind == "f" and isinstance(x, Array) else x
+        for x, to in zip(inputs, dtypes, strict=False)
+    ]
 
 
 def _divided(x: Any, y: Any) -> tuple[Array, Array]:
