@@ -40,6 +40,10 @@ def test_lambdas_constexpr_functions_and_code_for_one_gpu(tmp_path):
     done = run("build", "top.cu", "--arch", "90a", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "\n9.0a: compute capability 9.0 only\n" in done.stdout
+    assert cuplug.load(tmp_path / "libtop.so").top.architectures == ("900a",)
+    for command in (["list"], ["info", "top"]):
+        done = run(*command, cwd=tmp_path, LD_LIBRARY_CUPLUG_PATH=str(tmp_path))
+        assert " 9.0a" in done.stdout
 
 
 def test_gpus_that_code_for_some_excludes():

@@ -59,8 +59,8 @@ cdef class Described:
         return os.fsdecode(cuplug_operator_path(self.op))
 
     @property
-    def architectures(self) -> tuple[int, ...]:
-        """The compute capabilities that its CUDA code was compiled for: 900 for 9.0."""
+    def architectures(self) -> tuple[int | str, ...]:
+        """What its CUDA code was compiled for: 900 for compute capability 9.0, "900a" for 9.0a."""
         return to_architectures(cuplug_operator_architectures(self.op))
 
     @property
