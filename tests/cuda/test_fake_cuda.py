@@ -91,7 +91,8 @@ def test_lists_of_arrays(run_fake, lazy):
         for n in 1, 2, 20:
             xs = [rng.standard_normal(shape).astype(np.float32) for _ in range(n)]
             assert np.array_equal(gpu.stack(xs), xs)
-            assert np.array_equal(gpu.stack(xs, list(range(n))), [x + k for k, x in enumerate(xs)])
+            sums = [x + np.float32(k) for k, x in enumerate(xs)]
+            assert np.array_equal(gpu.stack(xs, list(range(n))), sums)
             assert cuplug.last_call().offloaded
             there = [cuplug.asarray(x, device="cuda") for x in xs]
             assert np.array_equal(gpu.stack(there).numpy(), xs)
