@@ -79,7 +79,9 @@ cuplug__text cuplug__describe_architectures(const char *architectures) {
   for (const char *at = architectures; *at; at = *end ? end + 1 : end) {
     long value = strtol(at, &end, 10);
     if (end == at) break;
-    add(&text, "%s%ld.%ld", *text.s ? ", " : "", value / 100, value / 10 % 10);
+    const int has_suffix = *end == 'a' || *end == 'f';
+    add(&text, "%s%ld.%ld%.*s", *text.s ? ", " : "", value / 100, value / 10 % 10, has_suffix, end);
+    end += has_suffix;
   }
   return text;
 }

@@ -132,7 +132,14 @@ int cuplug__cuda_check_device(int32_t device, cuplug_error *error) {
                       device, cuplug__n_gpus - 1);
 }
 
-/* Code of a lower capability may exist as PTX: the launch reports if not. */
+/* Returns whether a GPU runs code for an architecture, 90, whose suffix is 'a' if it is only for
+ * this one, or 'f' if it is for its family. Other code of a lower capability may exist as PTX: the
+ * launch reports if not. */
+static int runs_code(int32_t capability, int32_t architecture, char suffix) {
+  if (suffix == 'a') return architecture == capability;
+  return architecture <= capability && (suffix != 'f' || architecture / 10 == capability / 10);
+}
+
 int cuplug__cuda_can_run(int32_t device, const char *architectures, int32_t *capability) {
   int n_seen = 0;
   *capability = 0;
@@ -142,7 +149,7 @@ int cuplug__cuda_can_run(int32_t device, const char *architectures, int32_t *cap
     int32_t value = 0, n_digits = 0;
     for (; *at >= '0' && *at <= '9'; at++, n_digits++)
       if (value < 100000) value = value * 10 + (*at - '0');
-    if (n_digits && value / 10 <= *capability) return 1;
+    if (n_digits && runs_code(*capability, value / 10, *at)) return 1;
     n_seen += n_digits > 0;
     if (!n_digits) at++;
   }

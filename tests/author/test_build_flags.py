@@ -40,6 +40,10 @@ def test_lambdas_constexpr_functions_and_code_for_one_gpu(tmp_path):
     done = run("build", "top.cu", "--arch", "90a", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "\n9.0a: compute capability 9.0 only\n" in done.stdout
+    assert cuplug.load(tmp_path / "libtop.so").top.architectures == ("900a",)
+    for command in (["list"], ["info", "top"]):
+        done = run(*command, cwd=tmp_path, LD_LIBRARY_CUPLUG_PATH=str(tmp_path))
+        assert " 9.0a" in done.stdout
 
 
 def test_gpus_that_code_for_some_excludes():
@@ -184,3 +188,24 @@ def test_a_cuda_plugin_records_its_build(tmp_path):
     build = recorded("top", tmp_path)
     assert re.match(r"nvcc \d+\.\d+\.\d+ with ", build["compiler"])
     assert "-gencode=arch=compute_90,code=[sm_90,compute_90]" in build["flags"]
+
+
+@pytest.mark.slow
+@needs_nvcc
+def test_cmake_passes_letters_of_architectures(tmp_path):
+    if not shutil.which("cmake"):
+        pytest.skip("needs cmake")
+    (tmp_path / "top.cu").write_text(LAMBDA)
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\n"
+        "project(ours LANGUAGES CUDA CXX)\n"
+        "find_package(cuplug REQUIRED)\n"
+        "cuplug_add_plugin(top top.cu)\n"
+    )
+    command = ["cmake", "-S", tmp_path, "-B", tmp_path / "made", "-G", "Unix Makefiles"]
+    command += [f"-Dcuplug_DIR={cuplug.get_cmake_path()}"]
+    command += [f"-DCMAKE_CUDA_COMPILER={toolkit.find_nvcc()}"]
+    for listed, wanted in (("80-real;90a", ["800,900a"]), ("80;90", [])):
+        subprocess.run([*command, f"-DCMAKE_CUDA_ARCHITECTURES={listed}"], check=True)
+        flags = (tmp_path / "made" / "CMakeFiles" / "top.dir" / "flags.make").read_text()
+        assert re.findall(r"-DCUPLUG_ARCHITECTURES=(\S+)", flags) == wanted

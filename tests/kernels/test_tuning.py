@@ -49,6 +49,19 @@ def test_the_best_block_is_remembered(run_kernels, tmp_path):
     assert any(name.endswith(".tuned") for name in os.listdir(cache))
 
 
+def test_shipped_block_sizes(run_kernels, tmp_path):
+    """A process without a cache launches no kernel to find the block."""
+    body = f"""
+    import os
+    add = cuplug.compile({SOURCE!r})["add"]
+    x = cuplug.asarray(np.zeros(1000, np.float32), device="cuda")
+    add.tune(1000, x, 1000, blocks=[256, 128])
+    assert np.all(x.numpy() == int(os.environ["N_LAUNCHES"]))
+    """
+    run_kernels(body, CUPLUG_WARM_TO=str(tmp_path), N_LAUNCHES="102")
+    run_kernels(body, CUPLUG_WARM_PATH=str(tmp_path), N_LAUNCHES="0")
+
+
 @pytest.mark.gpu
 def test_tuning_on_a_gpu(tmp_path, monkeypatch):
     need_nvrtc()

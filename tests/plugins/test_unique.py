@@ -29,7 +29,8 @@ def wide(x) -> np.ndarray:
 
 
 def check(backend, x):
-    wanted = np.unique(wide(x), True, True, True, equal_nan=False)
+    wanted = [*np.unique(wide(x), True, True, True, equal_nan=False)]
+    wanted[2] = wanted[2].reshape(x.shape)  # NumPy 1 returns a line
     found = unique(backend.put(x), **backend.keywords)
     assert cuplug.last_call().device == backend.device
     assert found._fields == ("values", "indices", "inverse_indices", "counts")

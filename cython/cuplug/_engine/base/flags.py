@@ -78,13 +78,18 @@ def number_of(architecture: Architecture) -> int:
     return int(str(architecture).rstrip("af"))
 
 
+def _listed(architectures: Sequence[Architecture]) -> str:
+    """Return the flag with the architectures for the table: 900 for 90, 900a for "90a"."""
+    listed = (str(x).replace(str(number_of(x)), f"{number_of(x)}0") for x in architectures)
+    return f"-DCUPLUG_ARCHITECTURES={','.join(listed)}"
+
+
 def compiler(architectures: Sequence[Architecture], cxx: bool) -> list[str]:
     """Return the command, without files, that compiles files that are not for nvcc.
 
     The table there receives the architectures, 90 for 9.0, for which nvcc compiles the rest.
     """
-    listed = ",".join(f"{x}0" for x in dict.fromkeys(map(number_of, architectures)))
-    entries = f"-DCUPLUG_ARCHITECTURES={listed}" if listed else "-DCUPLUG_HOST_ONLY"
+    entries = _listed(architectures) if architectures else "-DCUPLUG_HOST_ONLY"
     command = command_of("CXX", "c++") if cxx else command_of("CC", "cc")
     language = (*CXX_FLAGS, "-x", "c++") if cxx else C_FLAGS
     return [*command, *OPTIMIZED, f"-I{get_include()}", entries, *language]
@@ -93,15 +98,17 @@ def compiler(architectures: Sequence[Architecture], cxx: bool) -> list[str]:
 def nvcc_compiler(nvcc: str, architectures: Sequence[Architecture]) -> list[str]:
     """Return the command for CUDA files: code for each architecture, PTX of the newest number.
 
-    PTX of "90a" and "100f" would not run on newer GPUs.
+    PTX of "90a" and "100f" would not run on newer GPUs. The table receives these architectures,
+    since nvcc lists them as 90 and 100.
     """
     host = ",".join((*HIDDEN, "-fvisibility-inlines-hidden", "-Wall"))
     newest = next((x for x in reversed(architectures) if isinstance(x, int)), None)
     code = {x: f"[sm_{x},compute_{x}]" if x == newest else f"sm_{x}" for x in architectures}
     targets = [f"-gencode=arch=compute_{x},code={code[x]}" for x in architectures]
-    threads = ["--threads", str(len(architectures))] if len(architectures) > 1 else []
+    options = ["--threads", str(len(architectures))] if len(architectures) > 1 else []
+    options += [_listed(architectures)] if any(isinstance(x, str) for x in architectures) else []
     return [
-        *(nvcc, *OPTIMIZED, *NVCC_FLAGS, *NVCC_EXTENSIONS, *targets, *threads, "-Xcompiler", host),
+        *(nvcc, *OPTIMIZED, *NVCC_FLAGS, *NVCC_EXTENSIONS, *targets, *options, "-Xcompiler", host),
         f"-I{get_include()}",
     ]
 

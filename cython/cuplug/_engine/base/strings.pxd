@@ -6,6 +6,7 @@ cdef inline str to_str(const char *text):
     return text.decode("utf-8", "replace")
 
 
-# The numbers of a list of architectures, "750,900".
+# A list of architectures: (750, "900a") of "750,900a".
 cdef inline tuple to_architectures(const char *text):
-    return tuple([int(part) for part in to_str(text).split(",") if part.strip().isdigit()])
+    cdef list parts = [part.strip() for part in to_str(text).split(",")]
+    return tuple([int(x) if x.isdecimal() else x for x in parts if x.rstrip("af").isdecimal()])

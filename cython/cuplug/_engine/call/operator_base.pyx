@@ -83,12 +83,12 @@ cdef class Described:
         return os.fsdecode(cuplug_operator_path(self.op))
 
     @property
-    def architectures(self) -> tuple[int, ...]:
-        """The compute capabilities that its CUDA code was compiled for: 900 for 9.0.
+    def architectures(self) -> tuple[int | str, ...]:
+        """What its CUDA code was compiled for: 900 for compute capability 9.0, "900a" for 9.0a.
 
         Examples
         --------
-        >>> all(number % 10 == 0 for number in cuplug.ops.relu.architectures)
+        >>> isinstance(cuplug.ops.relu.architectures, tuple)
         True
         """
         return to_architectures(cuplug_operator_architectures(self.op))

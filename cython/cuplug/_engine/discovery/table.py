@@ -59,7 +59,7 @@ class Table:
     reason: str  # "" for "ok"
     name: str
     version: str
-    architectures: tuple[int, ...]  # 900 for compute capability 9.0
+    architectures: tuple[int | str, ...]  # 900 for compute capability 9.0, "900a" for 9.0a
     abi_version: int
     rows: tuple[Row, ...]
 

@@ -35,7 +35,7 @@ class PluginFile(NamedTuple):
     operators: tuple[str, ...]
     signatures: tuple[str, ...]
     device_types: tuple[str, ...]  # "cpu", "cuda"
-    architectures: tuple[int, ...]  # compute capabilities: 900 for 9.0
+    architectures: tuple[int | str, ...]  # compute capabilities: 900 for 9.0, "900a" for 9.0a
     abi: str  # "1.0"
     loaded: bool  # its code is in the process
     # Or "adopted": a library with a description instead of a table; or "module", of tvm-ffi.

@@ -250,7 +250,7 @@ def _check_exports(subject: Subject) -> Iterator[Finding]:
 
 
 def _check_architectures(subject: Subject) -> Iterator[Finding]:
-    named = {number // 10 for number in subject.table.architectures}
+    named = {number_of(x) // 10 for x in subject.table.architectures}
     has_cuda = any(row.cuda_entry for row in subject.table.rows)
     has_kernels = subject.elf_file.fatbins != []  # others only call NVIDIA's libraries
     if has_cuda and has_kernels and not named:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from operator import itemgetter
@@ -179,8 +180,9 @@ def _plugin_cells(record: PluginFile) -> tuple[str, ...]:
     )
 
 
-def dotted(architectures: Iterable[int]) -> str:
-    return " ".join(fatbin.dotted(number // 10) for number in architectures)
+def dotted(architectures: Iterable[int | str]) -> str:
+    """Return "9.0 10.0f" for the architectures of a table, 900 and "1000f"."""
+    return " ".join(fatbin.dotted(re.sub(r"\d(?=\D?$)", "", str(x))) for x in architectures)
 
 
 def kernels_of(path: str) -> list[dict[str, Any]]:
