@@ -95,6 +95,8 @@ def test_lists_are_pointers_and_numbers_of_items():
 def test_names_that_have_another_use():
     _, functions = declarations("double(x: float64[n])", "lambda(x: int8[n])", "view(at: int8[n])")
     assert list(functions) == ["double_", "lambda_", "view_"]
+    _, functions = declarations("f(x: int8[n], errno: float = 1, I: int = 2)")  # macros of C
+    assert "double errno_=1, int64_t I_=2)" in functions["f"]
 
 
 def test_overloads_share_a_function_if_they_take_the_same_arguments():

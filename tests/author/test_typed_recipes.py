@@ -113,12 +113,17 @@ def test_pyximport(folder):
     run([sys.executable, "-c", PYXIMPORT + USE], folder)
 
 
-def test_limited_api(folder):
+def test_limited_api_from_a_source_archive(folder):
     (folder / "setup.py").write_text(SETUP)
-    run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], folder)
-    (library,) = folder.glob("wrapper*.so")
+    (folder / "MANIFEST.in").write_text("include *.pyx *.pxd\n")
+    run([sys.executable, "setup.py", "-q", "sdist"], folder)
+    (archive,) = (folder / "dist").iterdir()
+    shutil.unpack_archive(archive, folder / "unpacked", filter="data")
+    (unpacked,) = (folder / "unpacked").iterdir()
+    run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], unpacked)
+    (library,) = unpacked.glob("wrapper*.so")
     assert library.name == "wrapper.abi3.so"
-    run([sys.executable, "-c", USE], folder)
+    run([sys.executable, "-c", USE], unpacked)
 
 
 def test_notebook(folder):

@@ -282,7 +282,7 @@ def test_what_it_says_of_itself():
 
 ILL_FORMED = {
     ("f(x: T, s: str) -> T", "x"): "f: s: got a string, expected an array or a number",
-    ("f(x: T[n]) -> T[?]", "x"): "expected arrays T[...]",
+    ("f(x: T[n]) -> T[?]", "x"): "expected T[...], an input of other dimensions, or outputs of",
     ("f(x: T)", "x"): "f: got no output, expected one or an inout array",
     ("f(x: T) -> T", " "): "f: expression: got no text, expected one",
     ("f(x: T) -> x: T", "x = 1"): "two parameters are called 'x'",

@@ -11,7 +11,10 @@ ILL_FORMED = {
     "f(a: T) -> T": "f: a: the expressions use a, b and n themselves",
     "f(x: T)": "f: got 'f(x: T)', expected arrays and outputs",
     "f(inout x: T)": "expected arrays and outputs",
-    "f(x: T[n]) -> T[n]": "expected arrays T[...]",
+    "f(x: T[n]) -> T[n]": "f: x: got T[n], expected T[...]",
+    "f(x: T[...]) -> T[]": "f: out: got T[], expected T[...]",
+    "f(x: T[...], y: T[...] = None) -> T[...]": "f: y: got T[...] = None, expected T[...]",
+    "f(x: T[...]) -> T": """signature: byte 17: got "", expected '[' (outputs are arrays)""",
 }
 
 

@@ -35,7 +35,8 @@ def expand(text: str) -> list[str]:
         try:
             parse_fields(row)
         except SignatureError as error:
-            raise SignatureError(error.message, _as_written(error, additions), text) from None
+            position = _as_written(error, additions)
+            raise SignatureError(_message(error, position, text), position, text) from None
         rows.append(row)
     return rows
 
@@ -89,6 +90,17 @@ def _add(text: str, additions: list[Addition]) -> str:
     for at, more in reversed(additions):
         encoded = encoded[:at] + more.encode() + encoded[at:]
     return encoded.decode()
+
+
+def _message(error: SignatureError, position: int, text: str) -> str:
+    """Return an error's message; at the end of the text it does not quote an addition."""
+    try:
+        if position == len(text.encode()):
+            parse_fields(text)
+    except SignatureError as own:
+        if own.position == position:
+            return own.message
+    return error.message
 
 
 def _as_written(error: SignatureError, additions: list[Addition]) -> int:

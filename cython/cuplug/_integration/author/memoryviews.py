@@ -52,6 +52,8 @@ RESERVED_WORDS = {
     "new", "nogil", "NULL", "object", "packed", "public", "readonly", "short", "signed",
     "sizeof", "struct", "union", "unsigned", "void", "volatile", "DEF", "IF", "ELIF", "ELSE",
     "_cuplug", "_views", "_math", "_arguments", "_shapes", "int64_t", "uint32_t", "uint64_t",
+    # Macros of C, which replace the names of Cython's arguments with defaults.
+    "bool", "errno", "false", "linux", "true", "unix", "EOF", "I", "INFINITY", "NAN",
 }
 # fmt: on
 

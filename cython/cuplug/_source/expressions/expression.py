@@ -104,7 +104,7 @@ def read_names(
                 "read; write it without host"
             )
         variable, dtypes = parsed.variables[x.type_variable]
-        kind = _kind_of(parsed, x, name, takes_raw)
+        kind = _kind_of(parsed, x, takes_raw)
         found = Name(name, variable or dtypes[0], kind)
         (arrays if x.is_array else scalars).append(found)
     names = Names(parsed.name, tuple(arrays), tuple(scalars))
@@ -115,7 +115,7 @@ def read_names(
     return names
 
 
-def _kind_of(parsed: Signature, x: Parameter, name: str, takes_raw: bool) -> str:
+def _kind_of(parsed: Signature, x: Parameter, takes_raw: bool) -> str:
     """Return the kind of a name.
 
     If the signature has no T[...], outputs of one shape have elements. Inputs with other dimensions
@@ -131,10 +131,13 @@ def _kind_of(parsed: Signature, x: Parameter, name: str, takes_raw: bool) -> str
         shapes = {parsed.shape(y) for y in parsed.outputs}
         if x.kind == "output" and is_alone and len(shapes) == 1:
             return x.kind
-    wanted = "arrays T[...]"
-    if takes_raw:
-        wanted += ", inputs of other dimensions, or outputs of one shape"
-    raise ValueError(f"{parsed.name}: {name}: got {parsed.text!r}, expected {wanted}")
+    variable, dtypes = parsed.variables[x.type_variable]
+    dtype, default = variable or dtypes[0], " = None" if x.has_default else ""
+    others = ", an input of other dimensions, or outputs of one shape" if takes_raw else ""
+    raise ValueError(
+        f"{parsed.name}: {x.name or 'out'}: got {dtype}[{parsed.shape(x)}]{default}, "
+        f"expected {dtype}[...]{others}"
+    )
 
 
 def _is_looped(x: Parameter) -> bool:
