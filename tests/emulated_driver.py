@@ -107,7 +107,8 @@ PLUGINS = """
 import numpy as np
 import cuplug
 from cuplug import ops
-from emulation import FIXTURES, build_plugin, build_sorting, install_expressions
+from emulation import CLUSTERS, FIXTURES, OPTIMIZED, build_plugin, build_sorting
+from emulation import install_expressions
 
 install_expressions()
 random = np.random.default_rng(0)

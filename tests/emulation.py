@@ -4,13 +4,14 @@ turns it into code that runs one thread after another. $EMULATED is the folder f
 
 NVRTC returns names and types for modules. The code of expressions is known when generated."""
 
-import contextlib
 import ctypes
+import fcntl
 import hashlib
 import os
 import re
 import subprocess
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cuplug._source.compilers import jit, kernel_types, linking, toolkit
@@ -24,6 +25,8 @@ HEAD = "emulated_kernel.h"
 FLAGS = ["-std=c++17", "-O0", "-w", "-fPIC", "-ffp-contract=off", "-fno-threadsafe-statics"]
 LIBRARIES = ["-nodefaultlibs", "-lm", "-lgcc", "-lc"]
 COMPILER = [os.environ.get("CXX", "c++"), *FLAGS]
+OPTIMIZED = ["-O1"]  # for kernels that run longer than they are compiled
+CLUSTERS = ["-DEMULATED_BLOCKS=1", *OPTIMIZED]
 VARIABLE = re.compile(r"__(?:device|constant)__[^;(){}=]*?(\w+)\s*(?:\[[^;{}]*?\])*\s*[;=]")
 
 seen: list[str] = []  # the code of expressions
@@ -81,31 +84,40 @@ def install_modules() -> None:
     jit.compile_program, linking.link_program = emulate, link
 
 
-def build_plugin(name: str, cuda: Sequence[str | Path] = (), has_clusters: bool = False) -> None:
+def build_plugin(name: str, cuda: Sequence[str | Path] = (), options: Sequence[str] = ()) -> None:
     """Build a stock plugin whose CUDA entries run on the emulated driver, into $EMULATED.
 
-    `cuda` names its files of CUDA code; the default is all. With `has_clusters`, the blocks of a
-    cluster run at once. An existing file is not replaced, since other processes may build it at the
-    same time, or have it loaded.
+    `cuda` names its files of CUDA code; the default is all. `options` is for these: OPTIMIZED, or
+    CLUSTERS for the blocks of a cluster to run at once. Of processes that request the same plugin,
+    the first one builds it.
     """
-    path, folder = Path(os.environ["EMULATED"], f"lib{name}.so"), ROOT / "plugins" / name
-    if path.exists():
-        return
-    mine = path.with_name(f"{name}-{os.getpid()}.built")
+    path = Path(os.environ["EMULATED"], f"lib{name}.so")
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            _compile_plugin(path, ROOT / "plugins" / name, cuda, options)
+
+
+def _compile_plugin(
+    path: Path, folder: Path, cuda: Sequence[str | Path], options: Sequence[str]
+) -> None:
     include = [f"-I{ROOT / each}" for each in ("plugins", "include")]
     include += [f"-I{FIXTURES}", f"-I{Path(toolkit.find_nvcc()).resolve().parents[1] / 'include'}"]
     host = ["-x", "c", "-std=gnu11", "-O1", "-w", "-fPIC", "-DCUPLUG_ARCHITECTURES=900"]
-    device = ["-x", "c++", "-fpermissive", "-include", "emulated_plugin.h"]
-    device += ["-DEMULATED_BLOCKS=1", "-O1"] if has_clusters else []  # they run longest
-    commands = [[COMPILER[0], *host, each] for each in sorted(folder.rglob("*.c"))]
+    device = ["-x", "c++", "-fpermissive", "-include", "emulated_plugin.h", *options]
     sources = [folder / f"{each}.cu" for each in cuda] or sorted(folder.rglob("*.cu"))
-    commands += [[*COMPILER, *device, each] for each in sources]
-    parts = [mine.with_suffix(f".{k}.o") for k in range(len(commands))]
-    for command, part in zip(commands, parts, strict=True):
+    commands = [[*COMPILER, *device, each] for each in sources]  # they take longest
+    commands += [[COMPILER[0], *host, each] for each in sorted(folder.rglob("*.c"))]
+    parts = [path.with_suffix(f".{k}.o") for k in range(len(commands))]
+
+    def compile_part(command: list, part: Path) -> None:
         subprocess.run([*command, *include, "-c", "-o", part], check=True)
-    subprocess.run([COMPILER[0], "-shared", *parts, "-lm", "-o", mine], check=True)
-    with contextlib.suppress(FileExistsError):
-        os.link(mine, path)
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        list(pool.map(compile_part, commands, parts))
+    built = path.with_suffix(".built")
+    subprocess.run([COMPILER[0], "-shared", *parts, "-lm", "-o", built], check=True)
+    built.rename(path)
 
 
 def build_sorting() -> None:
@@ -123,7 +135,7 @@ def build_sorting() -> None:
         "restore",
     ]
     files += [f"gpu/{each}" for each in gpu]
-    build_plugin("sorting", [*files, FIXTURES / "emulated_sort"])
+    build_plugin("sorting", [*files, FIXTURES / "emulated_sort"], OPTIMIZED)
 
 
 def _launch(name: str, symbol: str, codes: tuple[int, ...] | None) -> str:

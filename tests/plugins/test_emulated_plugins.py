@@ -131,7 +131,7 @@ def test_scan(run_plugins):
     """Long lines in tiles: complete and incomplete, adjacent, reversed, at any address."""
     run_plugins("""
 files = ["scan", "single_pass", "columns", "warp_per_line", "products"]
-build_plugin("scan", [*files, FIXTURES / "emulated_scan"])
+build_plugin("scan", [*files, FIXTURES / "emulated_scan"], OPTIMIZED)
 
 
 same(ops.cumulative_sum, np.array(2.5), axis=0)
@@ -290,7 +290,7 @@ import ml_dtypes
 dtype = np.dtype("{dtype}")
 """
         + """
-build_plugin("rows", has_clusters=True)
+build_plugin("rows", options=CLUSTERS)
 
 
 def near(operator, *arrays, **keywords):
@@ -383,7 +383,7 @@ def test_long_rows_on_a_gpu_that_runs_ptx_of_an_earlier_one(run_plugins):
 import os
 
 os.environ["EMULATED_ARCHITECTURE"] = "80"
-build_plugin("rows", has_clusters=True)
+build_plugin("rows", options=CLUSTERS)
 for n in (16_512, 65_544):
     x = random.standard_normal((2, n)).astype("float32")
     got = ops.softmax(cuplug.asarray(x, device="cuda")).numpy()
