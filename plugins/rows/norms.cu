@@ -104,16 +104,15 @@ template <typename T_, bool IS_LAYER_, bool IS_ADDED_> struct backward {
   }
 };
 
-/* The sum of a value over the rows of a block, for threads of its first row. A kernel has up to 64
- * of these sums: UNROLLED is the number of steps in its machine code. */
-template <int UNROLLED> __device__ inline float sum_of_rows(float value) {
+/* The sum of a value over a block's rows, for threads of its first row, in little code. */
+template <int PACKS> __device__ inline float sum_of_rows(float value) {
   __shared__ float shared[rows::MOST_THREADS];
   if (blockDim.y == 1) return value;
   shared[threadIdx.y * blockDim.x + threadIdx.x] = value;
   __syncthreads();
   float sum = 0;
   if (threadIdx.y == 0)
-#pragma unroll UNROLLED
+#pragma unroll(PACKS == 1 ? 4 : 1)
     for (unsigned y = 0; y < blockDim.y; y++) sum += shared[y * blockDim.x + threadIdx.x];
   __syncthreads();
   return sum;
@@ -157,9 +156,8 @@ __device__ void sum_held(const rows::extents &e, const Op &op, float *partial) {
 #pragma unroll
     for (int k = 0; k < W; k++) {
       const int64_t j = (int64_t)(i * p.n_threads() + p.thread()) * W + k;
-      constexpr int UNROLLED = PACKS == 1 ? 4 : 1;
-      const float sum = sum_of_rows<UNROLLED>(weight[i][k]),
-                  plain = IS_LAYER ? sum_of_rows<UNROLLED>(bias[i][k]) : 0;
+      const float sum = sum_of_rows<PACKS>(weight[i][k]),
+                  plain = IS_LAYER ? sum_of_rows<PACKS>(bias[i][k]) : 0;
       if (threadIdx.y != 0 || j >= e.n) continue;
       to[j] = sum;
       if constexpr (IS_LAYER) to[e.n + j] = plain;
@@ -300,17 +298,15 @@ int run_held(columns<Op> &c, const Op &op, int64_t blocks = 1) {
   return status ? status : c.add_up();
 }
 
-/* For the rows that `run_held` does not process. Those of up to HELD elements are among them only
- * on GPUs without clusters. */
+/* For rows that `run_held` does not process: of up to HELD elements only without clusters. */
 template <int W, int64_t HELD, typename Op> int run_again(columns<Op> &c, Op op) {
   const int64_t n_groups = c.n_rows < 8192 ? (c.n_rows + 255) / 256 : 32;
   const rows::extents e = {c.n_rows, c.n};
   op.of_row = c.call.template workspace<moments>(c.n_rows);
   if (!op.of_row || !c.reserve(n_groups)) return CUPLUG_ERROR_MEMORY;
-  const auto run = [&](auto part, const rows::division &d) {
+  int status = rows::divide_by<W, Op::KEPT, HELD>(c.n, std::true_type(), [&](auto part, auto d) {
     return rows::launch_rows<typename decltype(part)::of>(c.call, e, d, op);
-  };
-  int status = rows::divide_by<W, Op::KEPT, HELD>(c.n, std::true_type(), run);
+  });
   if (!status)
     status = c.call.template launch<columns_kernel<Op, W>>(c.grid(n_groups, W), e, op, c.partial);
   return status ? status : c.add_up();
@@ -327,8 +323,7 @@ template <typename Op> int run_aligned(columns<Op> &c, const Op &op) {
     if constexpr (W == 4) /* of 16-bit elements, a second read takes less time than the waiting */
       if (c.n <= CLUSTER && rows::has_clusters())
         return run_held<W, 16 / W, true>(c, op, rows::blocks_of(c.n, 16));
-    constexpr int64_t HELD = W == 4 ? CLUSTER : BLOCK;
-    return run_again<W, HELD>(c, op);
+    return run_again<W, (W == 4 ? CLUSTER : BLOCK)>(c, op);
   });
 }
 
