@@ -51,7 +51,7 @@ static int read_rows(cuplug__table *table, const char *text, const cuplug_defini
                           "got a handle, expected none; handles are of plugins and of adopted "
                           "libraries");
     if (status) {
-      core->prefix(error, "row %u: ", table->n_rows);
+      core->prefix(error, "overload %u: ", table->n_rows);
       return status;
     }
     text = end + 1;

@@ -83,8 +83,9 @@ int main(void) {
   check_allocated(op);
   check_given(op);
   CHECK(!define(text, 0));
-  CHECK_TEXT(error.message,
-             "define: row 0: wide: got an output like an input, expected CUPLUG_TAKES_STRIDES in "
-             "its description (the entry computes with the strides of both)");
+  CHECK_TEXT(
+      error.message,
+      "define: overload 0: wide: got an output like an input, expected CUPLUG_TAKES_STRIDES in "
+      "its description (the entry computes with the strides of both)");
   return n_failed != 0;
 }

@@ -225,7 +225,7 @@ def test_an_error_is_the_compilers_and_keeps_the_old_library(tmp_path):
     assert "error: 'UNKNOWN' undeclared" in "".join(said)
     assert command.startswith("cc -O3 ")
     source.write_text(HALF.replace("float32[...]) ->", "float32[...) ->"))
-    with pytest.raises(cuplug.BuildError, match=r"half: it compiles, but\nrow 0: signature: "):
+    with pytest.raises(cuplug.BuildError, match=r"half: it compiles, but\noverload 0: signature: "):
         cuplug.build(source)
     assert Path(path).read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["half.c", "libhalf.so"]

@@ -88,21 +88,22 @@ static void check_refusals(void) {
   cuplug_definition wrong = d;
   memset(lengthy, 'x', sizeof(lengthy) - 1);
   refused(d, NULL, NULL, "define: n_rows: 0, no operator");
-  refused(d, "f(", NULL, "define: row 0: signature: byte 2: got \"\", expected a parameter's name");
+  refused(d, "f(", NULL,
+          "define: overload 0: signature: byte 2: got \"\", expected a parameter's name");
   refused(d, lengthy, NULL,
-          "define: row 0: signature: got more than 65535 bytes, expected at most 65535");
+          "define: overload 0: signature: got more than 65535 bytes, expected at most 65535");
   refused(d, "f(x: int8[]) -> int8[]", "g(x: int8[]) -> int8[]",
           "define: got rows of f and of g, expected one operator");
   wrong.plugin = "a-b";
   refused(wrong, "f(x: int8[])", NULL, "define: plugin: got \"a-b\", expected an identifier");
   wrong = d, wrong.doc = "two\nlines";
   refused(wrong, "f(x: int8[])", NULL,
-          "define: row 0: doc: got byte 0x0a at 3, expected one line of UTF-8");
+          "define: overload 0: doc: got byte 0x0a at 3, expected one line of UTF-8");
   cuplug_definition_overload bare = {.signature = "f(x: int8[])"};
   cuplug_operator *op;
   wrong = d, wrong.rows = &bare, wrong.n_rows = 1;
   CHECK(cuplug_define(&wrong, &op, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_TEXT(error.message, "define: row 0: got no entry, expected a CUDA or a host entry");
+  CHECK_TEXT(error.message, "define: overload 0: got no entry, expected a CUDA or a host entry");
 }
 
 int main(void) {
