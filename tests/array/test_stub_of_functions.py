@@ -12,13 +12,26 @@ from cuplug import array_api
 
 STUB = Path(array_api.__file__).with_suffix(".pyi")
 PROGRAM = """
+import numpy as np
+
 import cuplug
 from cuplug import array_api as xp
+from cuplug.ops import gather, relu
 
 x = cuplug.asarray([1.0])
 y: cuplug.Array = xp.sum(x, axis=0) + xp.add(x, 2.0) + xp.clip(x, 0, 1) + xp.reshape(x, (1,))
+z: cuplug.Array = (x @ x.T).sum(axis=0) / 2 + xp.fft.fft(x).real
+values, counts = xp.unique_counts(xp.linalg.svdvals(xp.eye(3)))
+shape: tuple[int, ...] = z.shape
+host: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = x.numpy()
+twice = cuplug.elementwise("twice(x: T) -> T", "2 * x")
+print(relu(np.ones(3)), gather(x, cuplug.asarray([0])), twice(y), values, counts, shape, host)
 xp.{call}
 """
+CHECKERS = {
+    "mypy": ["--strict", "--no-error-summary"],
+    "pyright": ["--pythonpath", sys.executable],
+}
 
 
 def test_the_stub_has_the_names_and_their_parameters():
@@ -37,20 +50,22 @@ def test_the_stub_has_the_names_and_their_parameters():
 
 
 @pytest.mark.slow
-def test_wrong_calls_are_found(tmp_path):
-    pytest.importorskip("mypy")
+@pytest.mark.parametrize(("checker", "options"), CHECKERS.items())
+def test_wrong_calls_are_found(checker, options, tmp_path):
+    pytest.importorskip(checker)
+    is_mypy = checker == "mypy"
     calls = {
         "mean(x, axis=0)": "",
         "where(x > 0, x, 1.0)": "",
-        "sum(x, axes=1)": 'Unexpected keyword argument "axes"',
-        "abs(x, x)": 'Too many arguments for "abs"',
-        "no_such_function(x)": 'Module has no attribute "no_such_function"',
+        "sum(x, axes=1)": 'keyword argument "axes"' if is_mypy else 'parameter named "axes"',
+        "abs(x, x)": 'Too many arguments for "abs"' if is_mypy else "Expected 1 positional",
+        "no_such_function(x)": 'attribute "no_such' if is_mypy else '"no_such_function" is not',
     }
     programs = [tmp_path / f"program{k}.py" for k in range(len(calls))]
     for program, call in zip(programs, calls, strict=True):
         program.write_text(PROGRAM.format(call=call))
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", *programs]
+    command = [sys.executable, "-m", checker, *options, *programs]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     for program, error in zip(programs, calls.values(), strict=True):
-        said = [line for line in done.stdout.splitlines() if program.name in line]
+        said = [line for line in done.stdout.splitlines() if f"{program.name}:" in line]
         assert any(error in line for line in said) if error else not said, done.stdout
