@@ -97,7 +97,7 @@ array-api-test: all ## Run the public suite array-api-tests, whose folder ARRAY_
 	$(build) $(INSTALLED)/array-api
 	cd "$(ARRAY_API_TESTS)" && PYTHONPATH="$(abspath $(BUILD)/python)" PYTHONDONTWRITEBYTECODE=1 \
 	  ARRAY_API_TESTS_MODULE=cuplug.array_api CUPLUG_DEVICE=$(DEVICE) $(abspath $(PY)) -m pytest -q -p no:cacheprovider --rootdir . \
-	  --disable-deadline --max-examples $(EXAMPLES) --skips-file $(abspath tests/array/not_in_array_api.txt) array_api_tests
+	  -W ignore --disable-deadline --max-examples $(EXAMPLES) --skips-file $(abspath tests/array/not_in_array_api.txt) array_api_tests
 DEVICE ?= cpu
 EXAMPLES ?= 10
 
