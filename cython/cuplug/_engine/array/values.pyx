@@ -93,7 +93,8 @@ cdef class Values(Arithmetic):
         >>> cuplug.asarray([65, 66], dtype="uint8").tobytes()
         b'AB'
         """
-        return self.ravel(order).numpy().tobytes()
+        line = self if order == "C" else self.ravel(order)
+        return line.numpy().tobytes()
 
     def copy(self, order: str = "C") -> Array:
         """Return a new array of the same elements, in C order or, for "F", in Fortran's.
