@@ -145,6 +145,12 @@ def test_of_infinities():
     check_error("isposinf", Z)
 
 
+@pytest.mark.parametrize("dtype", "?bBhHiIlLefdFD")
+def test_dtypes_of_angles(dtype):
+    x = np.arange(4).astype(dtype)
+    assert np.angle(ours(x), deg=True).dtype == np.angle(x, deg=True).dtype
+
+
 def test_unwrapped():
     check("unwrap", np.cumsum(X * 4, axis=1))
     check("unwrap", N * 3, period=7)
