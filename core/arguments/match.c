@@ -232,20 +232,15 @@ CUPLUG__COLD static int refuse_strides(cuplug__match *m, int32_t i, const cuplug
       cuplug__describe_tuple(t->strides, t->ndim).s, cuplug__describe_tuple(t->shape, t->ndim).s);
 }
 
-/* The requirements of an in-out array, which cannot be copied: contiguous or without shared
- * elements, aligned and writable. */
-static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, int contiguous) {
-  const char *wrong = NULL;
-  if (a->flags & CUPLUG_READ_ONLY)
-    wrong = "a read-only array, expected a writable one";
-  else if (a->flags & CUPLUG_MISALIGNED)
-    wrong = "a misaligned array, expected an aligned one";
-  else if (!contiguous && !m->takes_strides)
-    wrong = "an array that is not C-contiguous, expected a C-contiguous one";
-  else if (!contiguous && cuplug__shares_elements(&a->tensor))
-    wrong = "an array whose elements share memory, expected one with memory for each";
-  if (!wrong) return CUPLUG_OK;
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s (it is changed in place)", wrong);
+const char *cuplug__refuse_written(const cuplug_argument *a, int contiguous,
+                                   uint32_t takes_strides) {
+  if (a->flags & CUPLUG_READ_ONLY) return "a read-only array, expected a writable one";
+  if (a->flags & CUPLUG_MISALIGNED) return "a misaligned array, expected an aligned one";
+  if (contiguous) return NULL;
+  if (!takes_strides) return "an array that is not C-contiguous, expected a C-contiguous one";
+  return cuplug__shares_elements(&a->tensor)
+             ? "an array whose elements share memory, expected one with memory for each"
+             : NULL;
 }
 
 /* ---- Guarantees ------------------------------------------------------------------------------ */
@@ -357,7 +352,9 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   const int is_broken = m->s->has_guarantees && cuplug__breaks_guarantees(&m->s->parameters[i], t);
   if (m->s->parameters[i].is_inout) {
     m->inout_mask |= 1ull << k;
-    if ((status = match_inout(m, i, a, contiguous))) return status;
+    const char *wrong = cuplug__refuse_written(a, contiguous, m->takes_strides);
+    if (wrong)
+      return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s (it is changed in place)", wrong);
     if (is_broken) return refuse_guarantees(m, i, t);
   } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides) || is_broken) {
     f->copy_mask |= 1ull << k;

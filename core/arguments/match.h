@@ -67,6 +67,11 @@ CUPLUG__COLD CUPLUG__FORMAT(4, 5) int cuplug__write_mismatch(cuplug__match *m, i
 /* "got ..., expected ...": for an argument of another kind, dtype or rank. */
 CUPLUG__COLD int cuplug__report_mismatch(cuplug__match *m, int32_t i, int status);
 
+/* "a read-only array, expected a writable one", of an array that cannot be written in place:
+ * contiguous or without shared elements, aligned and writable. NULL: it can be. */
+const char *cuplug__refuse_written(const cuplug_argument *a, int contiguous,
+                                   uint32_t takes_strides);
+
 /* ---- Guarantees: "stride(x, -1) == 1", "align(x) >= 16" -------------------------------------- */
 
 /* Returns 1 if the memory of an array of parameter or output x is not as guaranteed. */

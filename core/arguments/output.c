@@ -77,19 +77,13 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   const uint32_t on_gpu = f->home.type == CUPLUG_CUDA ? CUPLUG_OVERLOAD_CUDA_TAKES_STRIDES : 0;
   const uint32_t strided =
       f->op->overloads[f->row].row->flags & (CUPLUG_OVERLOAD_TAKES_STRIDES | on_gpu);
-  const char *got = NULL, *wanted = NULL;
-  if (given->flags & CUPLUG_READ_ONLY)
-    got = "a read-only array", wanted = "a writable one";
-  else if (given->flags & CUPLUG_MISALIGNED)
-    got = "a misaligned array", wanted = "an aligned one";
-  else if (!strided && !cuplug__is_contiguous(t))
-    got = "an array that is not C-contiguous", wanted = "a C-contiguous one";
-  else if (!cuplug__has_possible_strides(t))
+  if (!cuplug__has_possible_strides(t))
     return refuse(f, k, CUPLUG_ERROR_VALUE, cuplug__describe_tuple(t->strides, t->ndim).s,
                   "strides that keep its elements within 2^62 bytes", error);
-  else if (cuplug__shares_elements(t))
-    got = "an array whose elements share memory", wanted = "one with memory for each";
-  if (got) return refuse(f, k, CUPLUG_ERROR_VALUE, got, wanted, error);
+  const char *wrong = cuplug__refuse_written(given, cuplug__is_contiguous(t), strided);
+  if (wrong)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: got %s", f->signature->name,
+                        name_of(f, k), wrong);
   if (cuplug__breaks_guarantees(x, t))
     return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: %s", f->signature->name, name_of(f, k),
                         cuplug__describe_broken(x, t).s);
@@ -97,11 +91,11 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
     return refuse_order(f, k, t, error);
   const cuplug__span span = cuplug__span_of(t);
   if (is_zero(f, k) && span.high - span.low != (uintptr_t)cuplug__n_bytes(t))
-    got = "an array with gaps between its elements",
-    wanted = "one without gaps (it is cleared before the call)";
-  else if (!cuplug__first_element(t) && cuplug__n_bytes(t))
-    got = "a null pointer", wanted = "memory";
-  return got ? refuse(f, k, CUPLUG_ERROR_VALUE, got, wanted, error) : CUPLUG_OK;
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array with gaps between its elements",
+                  "one without gaps (it is cleared before the call)", error);
+  if (!cuplug__first_element(t) && cuplug__n_bytes(t))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "a null pointer", "memory", error);
+  return CUPLUG_OK;
 }
 
 /* Of the arrays of lists that are not among the frame's tensors. */
