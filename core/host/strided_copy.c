@@ -69,50 +69,13 @@ static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t 
   __asm__ volatile("rep stosq" : "+D"(to), "+c"(n_words) : "a"(word) : "memory");
   return n_done;
 }
-
-/* Places from the last to the first. */
-#define DOWN_4(k) (k) + 3, (k) + 2, (k) + 1, (k)
-#define DOWN_8(k) DOWN_4((k) + 4), DOWN_4(k)
-#define DOWN_16(k) DOWN_8((k) + 8), DOWN_8(k)
-#define DOWN_32(k) DOWN_16((k) + 16), DOWN_16(k)
-#define TURN(size, type, ...)                                                    \
-  case size: {                                                                   \
-    typedef type vector __attribute__((vector_size(32), aligned(1), may_alias)); \
-    for (int64_t i = 0; i < n_vectors; i++) {                                    \
-      const vector x = *(const vector *)(from + (size)-32 * (i + 1));            \
-      *(vector *)(to + 32 * i) = SHUFFLE(vector, x, x, __VA_ARGS__);             \
-    }                                                                            \
-    return n_vectors * 32 / (size);                                              \
-  }
-
-/* Writes elements of the other order. Returns their number. */
-__attribute__((target("avx2"))) static int64_t turn_vectors(char *to, const char *from, int64_t n,
-                                                            int64_t bytes) {
-  const int64_t n_vectors = n * bytes / 32;
-  switch (bytes) {
-    TURN(1, uint8_t, DOWN_32(0))
-    TURN(2, uint16_t, DOWN_16(0))
-    TURN(4, uint32_t, DOWN_8(0))
-    TURN(8, uint64_t, DOWN_4(0))
-    TURN(16, uint64_t, 2, 3, 0, 1)
-  }
-  return 0;
-}
 #endif
 
 /* Elements whose copy is contiguous. 0: nothing was done. */
-static inline int move_known(char *restrict to, const char *restrict from, int64_t from_step,
-                             int64_t n, int64_t bytes) {
-#ifdef __x86_64__
-  if (from_step == 0) {
-    const int64_t n_done = fill_words(to, from, n, bytes);
-    to += n_done * bytes, n -= n_done;
-  }
-  if (from_step == -bytes && __builtin_cpu_supports("avx2")) {
-    const int64_t n_done = turn_vectors(to, from, n, bytes);
-    to += n_done * bytes, from -= n_done * bytes, n -= n_done;
-  }
-#endif
+static inline __attribute__((always_inline)) int move_steps(char *restrict to,
+                                                            const char *restrict from,
+                                                            int64_t from_step, int64_t n,
+                                                            int64_t bytes) {
   switch (bytes) {
     MOVE_KNOWN(1)
     MOVE_KNOWN(2)
@@ -122,6 +85,28 @@ static inline int move_known(char *restrict to, const char *restrict from, int64
   }
   return 0;
 }
+
+#ifdef __x86_64__
+/* Other instructions reverse small elements one by one. */
+__attribute__((target("avx2"))) static int move_steps_avx2(char *restrict to,
+                                                           const char *restrict from,
+                                                           int64_t from_step, int64_t n,
+                                                           int64_t bytes) {
+  return move_steps(to, from, from_step, n, bytes);
+}
+
+static int move_known(char *to, const char *from, int64_t from_step, int64_t n, int64_t bytes) {
+  if (from_step) {
+    if (__builtin_cpu_supports("avx2")) return move_steps_avx2(to, from, from_step, n, bytes);
+  } else {
+    const int64_t n_done = fill_words(to, from, n, bytes);
+    to += n_done * bytes, n -= n_done;
+  }
+  return move_steps(to, from, from_step, n, bytes);
+}
+#else
+#define move_known move_steps
+#endif
 
 void cuplug__move(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n,
                   int64_t bytes) {
