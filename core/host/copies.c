@@ -74,10 +74,8 @@ static int copy_piece(void *context, int64_t begin, int64_t end) {
   } else if (is_fresh(copy)) {
     if (!is_small(copy->view)) make_pages(copy->view->data + place, bytes);
     copy_out(copy->view->data + place, copy->packed + at, bytes);
-  } else if (copy->is_write) {
-    cuplug__view_write(copy->view, place, bytes, copy->packed + at);
   } else {
-    cuplug__view_read(copy->view, place, bytes, copy->packed + at);
+    cuplug__view_copy(copy->view, copy->is_write, place, bytes, copy->packed + at);
   }
   return CUPLUG_OK;
 }
@@ -149,19 +147,23 @@ void cuplug__host_pages_end(cuplug__host_pages *pages) {
   pages->job = NULL;
 }
 
-void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to) {
+static void copy_whole(int is_write, const cuplug__view *view, uint64_t bytes, void *packed,
+                       uint64_t piece) {
   cuplug__host_copy copy;
   if (bytes < STRIDED_BYTES) {
-    cuplug__view_read(view, 0, bytes, to);
+    cuplug__view_copy(view, is_write, 0, bytes, packed);
     return;
   }
-  describe(&copy, 0, view, 0, bytes, to, bytes < CACHED_BYTES ? SHARED_PIECE : VIEW_PIECE);
+  describe(&copy, is_write, view, 0, bytes, packed, piece);
   (void)cuplug__team_run(copy.loop.n, copy.loop.grain, copy_piece, &copy);
+}
+
+void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to) {
+  copy_whole(0, view, bytes, to, bytes < CACHED_BYTES ? SHARED_PIECE : VIEW_PIECE);
 }
 
 int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from) {
   const uint64_t bytes = (uint64_t)(cuplug_n_elements(from) * cuplug_element_bytes(from));
-  cuplug__host_copy copy;
   cuplug__view view;
   cuplug__view_array(&view, to);
   if (cuplug__view_is_contiguous(&view)) {
@@ -169,11 +171,8 @@ int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from) {
     cuplug__host_copy_whole(&view, bytes, to->data);
   } else if (cuplug__shares_elements(to)) {
     return 0;
-  } else if (bytes < STRIDED_BYTES) {
-    cuplug__view_write(&view, 0, bytes, from->data);
   } else {
-    describe(&copy, 1, &view, 0, bytes, from->data, piece_of(1, &view, bytes));
-    (void)cuplug__team_run(copy.loop.n, copy.loop.grain, copy_piece, &copy);
+    copy_whole(1, &view, bytes, from->data, piece_of(1, &view, bytes));
   }
   return 1;
 }

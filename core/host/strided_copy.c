@@ -57,20 +57,6 @@ static __attribute__((noinline)) void move_any(char *restrict to, int64_t to_ste
       break;                          \
     return 1;
 
-#ifdef __x86_64__
-/* Writes an element many times by the instruction that stores whole lines. Returns how many. */
-static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t bytes) {
-  if (bytes > 8 || bytes & (bytes - 1) || n * bytes < LONG_BYTES) return 0;
-  uint64_t word = 0;
-  memcpy(&word, from, (size_t)bytes);
-  for (int64_t k = bytes; k < 8; k *= 2) word |= word << 8 * k;
-  int64_t n_words = n * bytes / 8;
-  const int64_t n_done = n_words * 8 / bytes;
-  __asm__ volatile("rep stosq" : "+D"(to), "+c"(n_words) : "a"(word) : "memory");
-  return n_done;
-}
-#endif
-
 /* Elements whose copy is contiguous. 0: nothing was done. */
 static inline __attribute__((always_inline)) int move_steps(char *restrict to,
                                                             const char *restrict from,
@@ -87,6 +73,18 @@ static inline __attribute__((always_inline)) int move_steps(char *restrict to,
 }
 
 #ifdef __x86_64__
+/* Writes an element many times by the instruction that stores whole lines. Returns how many. */
+static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t bytes) {
+  if (bytes > 8 || bytes & (bytes - 1) || n * bytes < LONG_BYTES) return 0;
+  uint64_t word = 0;
+  memcpy(&word, from, (size_t)bytes);
+  for (int64_t k = bytes; k < 8; k *= 2) word |= word << 8 * k;
+  int64_t n_words = n * bytes / 8;
+  const int64_t n_done = n_words * 8 / bytes;
+  __asm__ volatile("rep stosq" : "+D"(to), "+c"(n_words) : "a"(word) : "memory");
+  return n_done;
+}
+
 /* Other instructions reverse small elements one by one. */
 __attribute__((target("avx2"))) static int move_steps_avx2(char *restrict to,
                                                            const char *restrict from,

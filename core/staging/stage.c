@@ -133,12 +133,8 @@ static int copy_direct(const part *p, int to_host) {
 static void copy_buffered(const part *p, int to_host) {
   for (uint32_t k = 0; k < p->staged->n_arrays; k++) {
     const cuplug__staged_array *x = &p->staged->arrays[k];
-    if (is_direct(p, k) || !(to_host ? x->is_received : x->is_sent)) continue;
-    char *pinned = p->channel->pinned + p->offsets[k];
-    if (to_host)
-      cuplug__view_write(&x->view, 0, x->bytes, pinned);
-    else
-      cuplug__view_read(&x->view, 0, x->bytes, pinned);
+    if (!is_direct(p, k) && (to_host ? x->is_received : x->is_sent))
+      cuplug__view_copy(&x->view, to_host, 0, x->bytes, p->channel->pinned + p->offsets[k]);
   }
 }
 

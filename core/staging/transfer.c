@@ -64,10 +64,8 @@ static int begin(transfer *t, uint64_t i) {
   if (t->n_copying > 1)
     cuplug__host_copy_begin(&t->copies[i % CUPLUG__N_PINNED], t->to_host, t->view, first, bytes,
                             buffer, t->n_helpers);
-  else if (t->to_host)
-    cuplug__view_write(t->view, first, bytes, buffer);
   else
-    cuplug__view_read(t->view, first, bytes, buffer);
+    cuplug__view_copy(t->view, t->to_host, first, bytes, buffer);
   return CUPLUG_OK;
 }
 
