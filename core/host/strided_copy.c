@@ -16,6 +16,7 @@
 /* ---- Along one dimension --------------------------------------------------------------------- */
 
 #define LONG_BYTES 1024 /* from there on it pays to begin an instruction that fills memory */
+#define AVX2_BYTES 256  /* from there on wider vectors pay, without a change of order */
 
 #define ONE(size, k) memcpy(to + (k)*to_step, from + (k)*from_step, (size_t)(size));
 
@@ -94,11 +95,11 @@ __attribute__((target("avx2"))) static int move_steps_avx2(char *restrict to,
 }
 
 static int move_known(char *to, const char *from, int64_t from_step, int64_t n, int64_t bytes) {
-  if (from_step) {
-    if (__builtin_cpu_supports("avx2")) return move_steps_avx2(to, from, from_step, n, bytes);
-  } else {
+  if (!from_step) {
     const int64_t n_done = fill_words(to, from, n, bytes);
     to += n_done * bytes, n -= n_done;
+  } else if ((from_step < 0 || n * bytes >= AVX2_BYTES) && __builtin_cpu_supports("avx2")) {
+    return move_steps_avx2(to, from, from_step, n, bytes);
   }
   return move_steps(to, from, from_step, n, bytes);
 }
