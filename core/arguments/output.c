@@ -98,28 +98,18 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   return CUPLUG_OK;
 }
 
-/* Of the arrays of lists that are not among the frame's tensors. */
-static int check_apart(const cuplug_frame *f, const cuplug_tensor *x, cuplug_error *error) {
-  for (uint32_t k = 0; f->apart && k < f->n_apart; k++) {
-    const cuplug_tensor *y = &f->apart[k];
-    if (y->data && cuplug__overlap(x, y))
-      return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                          "%s: out: its memory overlaps an array of a list; pass an array of its "
-                          "own",
-                          f->signature->name);
-  }
-  return CUPLUG_OK;
-}
-
 /* An output may be the same memory as an input if the overload allows it. */
 static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor *x,
                          cuplug_error *error) {
-  for (uint32_t other = 0; other < f->n_tensors; other++) {
-    const cuplug_tensor *y = &f->tensors[other];
+  const uint32_t n_tensors = f->n_tensors, n_apart = f->apart ? f->n_apart : 0;
+  for (uint32_t other = 0; other < n_tensors + n_apart; other++) {
+    const int is_apart = other >= n_tensors;
+    const cuplug_tensor *y = is_apart ? &f->apart[other - n_tensors] : &f->tensors[other];
     if (other == f->n_inputs + k || y->ndim < 0 || !y->data) continue;
     const int overlap = cuplug__overlap(x, y);
     if (!overlap) continue;
-    const char *name = f->signature->parameters[f->parameter[other]].name;
+    const char *name =
+        is_apart ? "an array of a list" : f->signature->parameters[f->parameter[other]].name;
     if (other < f->n_inputs && cuplug__same_memory(x, y)) {
       const int may_be_same = f->op->overloads[f->row].row->flags & CUPLUG_OVERLOAD_IN_PLACE;
       if (may_be_same && !is_zero(f, k)) continue;
@@ -134,7 +124,7 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
                         "%s: out: its memory %s %s; pass an array of its own", f->signature->name,
                         cuplug__overlap_verb(overlap), *name ? name : "another output");
   }
-  return check_apart(f, x, error);
+  return CUPLUG_OK;
 }
 
 /* The usual case in few steps: contiguous, as required, and without overlap with other arrays. */
