@@ -134,14 +134,10 @@ static int match_item(cuplug__match *m, int32_t i, uint32_t item, apart *all) {
   return CUPLUG_OK;
 }
 
-/* Matches item k of all lists before k + 1. Names only in such lists get new values for each k. */
-static int match_each(cuplug__match *m, apart *all) {
-  const int32_t n = m->s->n_parameters;
-  int32_t lists[CUPLUG_MAX_ARGUMENTS], n_lists = 0;
-  for (int32_t i = 0; i < n; i++)
-    if (m->s->parameters[i].is_each && list_of(m, i)) lists[n_lists++] = i;
-  for (uint32_t item = 0; n_lists && item < m->args[lists[0]].list.n; item++) {
-    m->known_sizes &= ~m->s->each_names;
+/* Matches item k of some lists, which have the same number of items, before k + 1 of any. */
+static int match_each(cuplug__match *m, const int32_t *lists, int32_t n_lists, apart *all) {
+  for (uint32_t item = 0; n_lists && item < m->args[*lists].list.n; item++) {
+    m->known_sizes &= ~m->s->each_names; /* names only in lists T[n][each] */
     for (int32_t k = 0; k < n_lists; k++) {
       const int status = match_item(m, lists[k], item, all);
       if (status) return status;
@@ -153,16 +149,16 @@ static int match_each(cuplug__match *m, apart *all) {
 
 /* Matches all items. `all`: NULL if they are among the frame's tensors. */
 static int match_items(cuplug__match *m, apart *all) {
+  int32_t lists[CUPLUG_MAX_ARGUMENTS], n_lists = 0; /* T[n][each] */
   int status = CUPLUG_OK;
-  for (int32_t i = 0; i < m->s->n_parameters; i++) {
-    const cuplug_argument *a = list_of(m, i);
-    if (!a || m->s->parameters[i].is_each) continue;
-    for (uint32_t item = 0; item < a->list.n; item++)
-      if ((status = match_item(m, i, item, all))) return status;
-    m->item = -1;
-    if (!all && !a->list.n && check_empty(m, i)) return CUPLUG_ERROR_VALUE;
+  for (int32_t i = 0; i < m->s->n_parameters && !status; i++) {
+    if (!list_of(m, i)) continue;
+    if (m->s->parameters[i].is_each)
+      lists[n_lists++] = i;
+    else
+      status = match_each(m, &i, 1, all);
   }
-  status = match_each(m, all);
+  if (!status) status = match_each(m, lists, n_lists, all);
   for (int32_t i = 0; i < m->s->n_parameters && !status; i++) {
     const cuplug_argument *a = list_of(m, i);
     if (a && !a->list.n) status = check_empty(m, i);
@@ -202,7 +198,7 @@ int cuplug__match_lists(cuplug__match *m) {
 
 /* ---- Overlap of arrays that are apart -------------------------------------------------------- */
 
-/* Sorts the byte ranges by their start, and compares each with earlier ones that end after it. */
+/* Sorts the byte ranges by their start, and compares each with those that begin in it. */
 
 typedef struct range {
   cuplug__span span;
@@ -260,26 +256,6 @@ static size_t collect(const cuplug__match *m, range *to) {
   return n;
 }
 
-/* Numbers of ranges that have not ended. */
-typedef struct open {
-  uint32_t *numbers;
-  size_t n;
-} open;
-
-/* Leaves out those that end before range k; returns one that shares memory with it, NULL: none. */
-static const range *meets(const range *ranges, uint32_t k, open *before) {
-  const range *found = NULL;
-  size_t n = 0;
-  for (size_t at = 0; at < before->n; at++) {
-    const range *other = &ranges[before->numbers[at]];
-    if (other->span.high <= ranges[k].span.low) continue;
-    before->numbers[n++] = before->numbers[at];
-    if (!found && cuplug__overlap(other->tensor, ranges[k].tensor)) found = other;
-  }
-  before->n = n;
-  return found;
-}
-
 static cuplug__item item_of(const cuplug__match *m, const cuplug_tensor *t) {
   const cuplug_frame *f = m->frame;
   if (t >= f->apart && t < f->apart + f->n_apart)
@@ -302,23 +278,26 @@ static int refuse(cuplug__match *m, const range *x, const range *y) {
   return CUPLUG_ERROR_VALUE;
 }
 
-static int sweep(cuplug__match *m, const range *ranges, uint32_t n, uint32_t *numbers) {
-  open read = {numbers, 0}, changed = {numbers + n, 0};
+/* Compares sorted ranges: arrays that are changed with all that begin in them, others only with the
+ * changed ones. Of the latter, next[k] is the first after range k. */
+static int sweep(cuplug__match *m, const range *ranges, uint32_t n, uint32_t *next) {
+  for (uint32_t k = n, changed = n; k-- > 0; changed = ranges[k].is_inout ? k : changed)
+    next[k] = changed;
   for (uint32_t k = 0; k < n; k++) {
-    const range *other = meets(ranges, k, &changed);
-    if (!other && ranges[k].is_inout) other = meets(ranges, k, &read);
-    if (other) return refuse(m, other, &ranges[k]);
-    open *own = ranges[k].is_inout ? &changed : &read;
-    own->numbers[own->n++] = k;
+    const uint64_t is_inout = ranges[k].is_inout;
+    for (uint32_t j = is_inout ? k + 1 : next[k]; j < n && ranges[j].span.low < ranges[k].span.high;
+         j = is_inout ? j + 1 : next[j])
+      if (cuplug__overlap(ranges[k].tensor, ranges[j].tensor))
+        return refuse(m, &ranges[k], &ranges[j]);
   }
   return CUPLUG_OK;
 }
 
 int cuplug__check_apart(cuplug__match *m) {
   const size_t most = m->frame->n_inputs + (size_t)m->frame->n_apart;
-  range *ranges = cuplug__frame_memory(m, most * (2 * sizeof *ranges + 2 * sizeof(uint32_t)));
+  range *ranges = cuplug__frame_memory(m, most * (2 * sizeof *ranges + sizeof(uint32_t)));
   if (!ranges) return CUPLUG_ERROR_MEMORY;
   const size_t n = collect(m, ranges);
-  uint32_t *numbers = (uint32_t *)(ranges + 2 * most);
-  return sweep(m, sort(ranges, ranges + most, n), (uint32_t)n, numbers);
+  uint32_t *next = (uint32_t *)(ranges + 2 * most);
+  return sweep(m, sort(ranges, ranges + most, n), (uint32_t)n, next);
 }

@@ -67,37 +67,32 @@ static int match_dtype(cuplug__match *m, int32_t i, const cuplug_parameter *x, u
   return CUPLUG_OK;
 }
 
-static int match_size(cuplug__match *m, int32_t i, int64_t name, int64_t size) {
-  if (!(m->known_sizes >> name & 1)) {
-    m->known_sizes |= 1ull << name;
-    m->sizes[name] = size;
-    m->size_from[name] = (int8_t)i;
-    return CUPLUG_OK;
-  }
-  if (m->sizes[name] == size) return CUPLUG_OK;
-  return cuplug__mismatch(
-      m, i, CUPLUG_ERROR_VALUE, "dimension %s: got %" PRId64 ", expected %" PRId64 " (as in %s)",
-      m->s->dim_names[name], size, m->sizes[name], m->s->parameters[m->size_from[name]].name);
-}
-
-CUPLUG__COLD static int refuse_group(cuplug__match *m, int32_t i, int64_t name,
-                                     const int64_t *shape, int32_t ndim) {
+CUPLUG__COLD static int refuse_sizes(cuplug__match *m, int32_t i, const cuplug_dim *d,
+                                     const int64_t *shape, int32_t n) {
+  const char *name = m->s->dim_names[d->value];
+  const int64_t *expected = m->sizes[d->value];
+  const char *from = m->s->parameters[m->size_from[d->value]].name;
+  if (d->kind == CUPLUG_DIM_NAMED)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "dimension %s: got %" PRId64 ", expected %" PRId64 " (as in %s)", name,
+                            *shape, *expected, from);
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                          "dimensions *%s: got %s, expected %s (as in %s)", m->s->dim_names[name],
-                          cuplug__describe_tuple(shape, ndim).s,
-                          cuplug__describe_tuple(m->groups[name], (int32_t)m->sizes[name]).s,
-                          m->s->parameters[m->size_from[name]].name);
+                          "dimensions *%s: got %s, expected %s (as in %s)", name,
+                          cuplug__describe_tuple(shape, n).s,
+                          cuplug__describe_tuple(expected, m->n_sizes[d->value]).s, from);
 }
 
-static int match_group(cuplug__match *m, int32_t i, int64_t name, const int64_t *shape,
-                       int32_t ndim) {
+/* The sizes of a name: of one dimension, or of a group. */
+static inline __attribute__((always_inline)) int
+match_sizes(cuplug__match *m, int32_t i, const cuplug_dim *d, const int64_t *shape, int32_t n) {
+  const int64_t name = d->value;
   if (m->known_sizes >> name & 1) {
-    int same = m->sizes[name] == ndim && cuplug__same_sizes(m->groups[name], shape, ndim);
-    return same ? CUPLUG_OK : refuse_group(m, i, name, shape, ndim);
+    const int same = m->n_sizes[name] == n && cuplug__same_sizes(m->sizes[name], shape, n);
+    return same ? CUPLUG_OK : refuse_sizes(m, i, d, shape, n);
   }
   m->known_sizes |= 1ull << name;
-  m->sizes[name] = ndim;
-  m->groups[name] = shape;
+  m->sizes[name] = shape;
+  m->n_sizes[name] = n;
   m->size_from[name] = (int8_t)i;
   return CUPLUG_OK;
 }
@@ -143,9 +138,9 @@ static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
   for (const cuplug_dim *d = x->dims; d < end; d++) {
     int status = CUPLUG_OK, n = 1;
     if (d->kind == CUPLUG_DIM_NAMED) {
-      status = match_size(m, i, d->value, *shape);
+      status = match_sizes(m, i, d, shape, 1);
     } else if (d->kind == CUPLUG_DIM_VARIADIC) {
-      status = match_group(m, i, d->value, shape, n = group_ndim);
+      status = match_sizes(m, i, d, shape, n = group_ndim);
     } else if (d->kind == CUPLUG_DIM_LOOP) {
       status = match_loop(m, i, shape, n = group_ndim);
       m->loop_mask |= 1ull << m->frame->n_tensors;
@@ -220,7 +215,7 @@ static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   return n_bytes < 0 || lacks_memory ? refuse_memory(m, i, t, n_bytes) : CUPLUG_OK;
 }
 
-CUPLUG__COLD static int refuse_sizes(cuplug__match *m, int32_t i) {
+CUPLUG__COLD static int refuse_ndim(cuplug__match *m, int32_t i) {
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                           "got %s, expected 0 to %d dimensions and their sizes",
                           cuplug__describe_argument(seen(m, i)).s, CUPLUG_MAX_NDIM);
@@ -232,20 +227,15 @@ CUPLUG__COLD static int refuse_strides(cuplug__match *m, int32_t i, const cuplug
       cuplug__describe_tuple(t->strides, t->ndim).s, cuplug__describe_tuple(t->shape, t->ndim).s);
 }
 
-/* The requirements of an in-out array, which cannot be copied: contiguous or without shared
- * elements, aligned and writable. */
-static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, int contiguous) {
-  const char *wrong = NULL;
-  if (a->flags & CUPLUG_READ_ONLY)
-    wrong = "a read-only array, expected a writable one";
-  else if (a->flags & CUPLUG_MISALIGNED)
-    wrong = "a misaligned array, expected an aligned one";
-  else if (!contiguous && !m->takes_strides)
-    wrong = "an array that is not C-contiguous, expected a C-contiguous one";
-  else if (!contiguous && cuplug__shares_elements(&a->tensor))
-    wrong = "an array whose elements share memory, expected one with memory for each";
-  if (!wrong) return CUPLUG_OK;
-  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s (it is changed in place)", wrong);
+const char *cuplug__refuse_written(const cuplug_argument *a, int contiguous,
+                                   uint32_t takes_strides) {
+  if (a->flags & CUPLUG_READ_ONLY) return "a read-only array, expected a writable one";
+  if (a->flags & CUPLUG_MISALIGNED) return "a misaligned array, expected an aligned one";
+  if (contiguous) return NULL;
+  if (!takes_strides) return "an array that is not C-contiguous, expected a C-contiguous one";
+  return cuplug__shares_elements(&a->tensor)
+             ? "an array whose elements share memory, expected one with memory for each"
+             : NULL;
 }
 
 /* ---- Guarantees ------------------------------------------------------------------------------ */
@@ -346,7 +336,7 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   t->shape = a->tensor.shape;
   t->strides = a->tensor.strides;
   t->byte_offset = 0;
-  if (!cuplug__has_sizes(t)) return refuse_sizes(m, i);
+  if (!cuplug__has_sizes(t)) return refuse_ndim(m, i);
   if (!t->shape) t->shape = &no_sizes;
   if (a->flags & CUPLUG_BYTE_SWAPPED)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "got %s, expected native byte order",
@@ -357,7 +347,9 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   const int is_broken = m->s->has_guarantees && cuplug__breaks_guarantees(&m->s->parameters[i], t);
   if (m->s->parameters[i].is_inout) {
     m->inout_mask |= 1ull << k;
-    if ((status = match_inout(m, i, a, contiguous))) return status;
+    const char *wrong = cuplug__refuse_written(a, contiguous, m->takes_strides);
+    if (wrong)
+      return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "got %s (it is changed in place)", wrong);
     if (is_broken) return refuse_guarantees(m, i, t);
   } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides) || is_broken) {
     f->copy_mask |= 1ull << k;

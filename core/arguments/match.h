@@ -25,12 +25,11 @@ typedef struct cuplug__match {
   uint64_t inout_mask;   /* tensors that are changed in place */
   uint64_t loop_mask;    /* tensors with loop dimensions */
   uint64_t known_types;  /* bit v: types[v] and type_from[v] are set */
-  uint64_t known_sizes;  /* bit n: sizes[n] and size_from[n] are set */
+  uint64_t known_sizes;  /* bit n: sizes[n], n_sizes[n] and size_from[n] are set */
   uint32_t types[CUPLUG_MAX_ARGUMENTS];
   int8_t type_from[CUPLUG_MAX_ARGUMENTS];
-  /* A named dimension; of a variadic one the number of its dimensions. */
-  int64_t sizes[CUPLUG_MAX_ARGUMENTS];
-  const int64_t *groups[CUPLUG_MAX_ARGUMENTS];
+  const int64_t *sizes[CUPLUG_MAX_ARGUMENTS]; /* of a dimension or a group, by its name */
+  int32_t n_sizes[CUPLUG_MAX_ARGUMENTS];
   int8_t size_from[CUPLUG_MAX_ARGUMENTS];
   int8_t memory_space_from;
   uint32_t n_items;        /* arrays in lists */
@@ -66,6 +65,11 @@ CUPLUG__COLD CUPLUG__FORMAT(4, 5) int cuplug__write_mismatch(cuplug__match *m, i
                                                              int status, const char *format, ...);
 /* "got ..., expected ...": for an argument of another kind, dtype or rank. */
 CUPLUG__COLD int cuplug__report_mismatch(cuplug__match *m, int32_t i, int status);
+
+/* "a read-only array, expected a writable one", of an array that cannot be written in place:
+ * contiguous or without shared elements, aligned and writable. NULL: it can be. */
+const char *cuplug__refuse_written(const cuplug_argument *a, int contiguous,
+                                   uint32_t takes_strides);
 
 /* ---- Guarantees: "stride(x, -1) == 1", "align(x) >= 16" -------------------------------------- */
 

@@ -77,19 +77,13 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   const uint32_t on_gpu = f->home.type == CUPLUG_CUDA ? CUPLUG_OVERLOAD_CUDA_TAKES_STRIDES : 0;
   const uint32_t strided =
       f->op->overloads[f->row].row->flags & (CUPLUG_OVERLOAD_TAKES_STRIDES | on_gpu);
-  const char *got = NULL, *wanted = NULL;
-  if (given->flags & CUPLUG_READ_ONLY)
-    got = "a read-only array", wanted = "a writable one";
-  else if (given->flags & CUPLUG_MISALIGNED)
-    got = "a misaligned array", wanted = "an aligned one";
-  else if (!strided && !cuplug__is_contiguous(t))
-    got = "an array that is not C-contiguous", wanted = "a C-contiguous one";
-  else if (!cuplug__has_possible_strides(t))
+  if (!cuplug__has_possible_strides(t))
     return refuse(f, k, CUPLUG_ERROR_VALUE, cuplug__describe_tuple(t->strides, t->ndim).s,
                   "strides that keep its elements within 2^62 bytes", error);
-  else if (cuplug__shares_elements(t))
-    got = "an array whose elements share memory", wanted = "one with memory for each";
-  if (got) return refuse(f, k, CUPLUG_ERROR_VALUE, got, wanted, error);
+  const char *wrong = cuplug__refuse_written(given, cuplug__is_contiguous(t), strided);
+  if (wrong)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: got %s", f->signature->name,
+                        name_of(f, k), wrong);
   if (cuplug__breaks_guarantees(x, t))
     return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: %s: %s", f->signature->name, name_of(f, k),
                         cuplug__describe_broken(x, t).s);
@@ -97,35 +91,25 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
     return refuse_order(f, k, t, error);
   const cuplug__span span = cuplug__span_of(t);
   if (is_zero(f, k) && span.high - span.low != (uintptr_t)cuplug__n_bytes(t))
-    got = "an array with gaps between its elements",
-    wanted = "one without gaps (it is cleared before the call)";
-  else if (!cuplug__first_element(t) && cuplug__n_bytes(t))
-    got = "a null pointer", wanted = "memory";
-  return got ? refuse(f, k, CUPLUG_ERROR_VALUE, got, wanted, error) : CUPLUG_OK;
-}
-
-/* Of the arrays of lists that are not among the frame's tensors. */
-static int check_apart(const cuplug_frame *f, const cuplug_tensor *x, cuplug_error *error) {
-  for (uint32_t k = 0; f->apart && k < f->n_apart; k++) {
-    const cuplug_tensor *y = &f->apart[k];
-    if (y->data && cuplug__overlap(x, y))
-      return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                          "%s: out: its memory overlaps an array of a list; pass an array of its "
-                          "own",
-                          f->signature->name);
-  }
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array with gaps between its elements",
+                  "one without gaps (it is cleared before the call)", error);
+  if (!cuplug__first_element(t) && cuplug__n_bytes(t))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "a null pointer", "memory", error);
   return CUPLUG_OK;
 }
 
 /* An output may be the same memory as an input if the overload allows it. */
 static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor *x,
                          cuplug_error *error) {
-  for (uint32_t other = 0; other < f->n_tensors; other++) {
-    const cuplug_tensor *y = &f->tensors[other];
+  const uint32_t n_tensors = f->n_tensors, n_apart = f->apart ? f->n_apart : 0;
+  for (uint32_t other = 0; other < n_tensors + n_apart; other++) {
+    const int is_apart = other >= n_tensors;
+    const cuplug_tensor *y = is_apart ? &f->apart[other - n_tensors] : &f->tensors[other];
     if (other == f->n_inputs + k || y->ndim < 0 || !y->data) continue;
     const int overlap = cuplug__overlap(x, y);
     if (!overlap) continue;
-    const char *name = f->signature->parameters[f->parameter[other]].name;
+    const char *name =
+        is_apart ? "an array of a list" : f->signature->parameters[f->parameter[other]].name;
     if (other < f->n_inputs && cuplug__same_memory(x, y)) {
       const int may_be_same = f->op->overloads[f->row].row->flags & CUPLUG_OVERLOAD_IN_PLACE;
       if (may_be_same && !is_zero(f, k)) continue;
@@ -140,7 +124,7 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
                         "%s: out: its memory %s %s; pass an array of its own", f->signature->name,
                         cuplug__overlap_verb(overlap), *name ? name : "another output");
   }
-  return check_apart(f, x, error);
+  return CUPLUG_OK;
 }
 
 /* The usual case in few steps: contiguous, as required, and without overlap with other arrays. */

@@ -233,7 +233,7 @@ static cuplug__number load(const cuplug_tensor *x, const cuplug__view *view, int
     uint16_t half;
   } value = {.u = 0};
   const uint64_t bytes = (uint64_t)bits / 8;
-  cuplug__view_read(view, (uint64_t)k * bytes, bytes, (char *)&value);
+  cuplug__view_copy(view, 0, (uint64_t)k * bytes, bytes, &value);
   if (code == 0) return (cuplug__number){.i = (int64_t)(value.u << unused) >> unused};
   if (code == 6) return (cuplug__number){.i = value.u != 0};
   if (code == 1 && value.u <= INT64_MAX) return (cuplug__number){.i = (int64_t)value.u};

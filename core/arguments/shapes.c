@@ -76,9 +76,6 @@ static int sizes_of(cuplug__match *m, const cuplug_parameter *x, const cuplug_di
   *sizes = single;
   *n = 1;
   switch (d->kind) {
-  case CUPLUG_DIM_NAMED:
-    *sizes = &m->sizes[d->value];
-    return CUPLUG_OK;
   case CUPLUG_DIM_UNKNOWN:
     *single = -1;
     return CUPLUG_OK;
@@ -97,7 +94,7 @@ static int sizes_of(cuplug__match *m, const cuplug_parameter *x, const cuplug_di
     *sizes = &d->value;
     return CUPLUG_OK;
   default:
-    *sizes = m->groups[d->value], *n = (int32_t)m->sizes[d->value];
+    *sizes = m->sizes[d->value], *n = m->n_sizes[d->value];
     return d->kind == CUPLUG_DIM_SLICE ? slice(m, x, d, sizes, n) : CUPLUG_OK;
   }
 }

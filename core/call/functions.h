@@ -52,8 +52,7 @@
   X(view_bytes)              \
   X(view_add)                \
   X(view_place)              \
-  X(view_read)               \
-  X(view_write)              \
+  X(view_copy)               \
   X(view_is_transposed)      \
   X(host_copy_whole)         \
   X(is_identifier)           \

@@ -87,7 +87,7 @@ static void read_block(const blocks *b, cuplug_tensor *tensors, int64_t begin, c
     if (x->ahead) cuplug_prefetch(tensors[k].data, bytes, x->ahead);
     if (!has_block(x)) continue;
     memory += b->room_bytes;
-    if (!x->is_output) cuplug__view_read(&x->view, first_byte(x, begin), bytes, tensors[k].data);
+    if (!x->is_output) cuplug__view_copy(&x->view, 0, first_byte(x, begin), bytes, tensors[k].data);
   }
 }
 
@@ -98,7 +98,7 @@ static void write_block(const blocks *b, const cuplug_tensor *tensors, int64_t b
     if (x->is_nontemporal)
       cuplug_copy_nontemporal(place(x, begin), tensors[k].data, bytes);
     else if (x->is_written && has_block(x))
-      cuplug__view_write(&x->view, first_byte(x, begin), bytes, tensors[k].data);
+      cuplug__view_copy(&x->view, 1, first_byte(x, begin), bytes, tensors[k].data);
   }
 }
 

@@ -69,15 +69,16 @@ static int copy_piece(void *context, int64_t begin, int64_t end) {
   const cuplug__host_copy *copy = context;
   const uint64_t from = (uint64_t)begin < copy->lead ? copy->lead : (uint64_t)begin;
   const uint64_t bytes = (uint64_t)end - from, at = from - copy->lead, place = copy->first + at;
-  if (copy->is_for_dma && is_small(copy->view)) {
+  if (!copy->packed) {
+    if (copy->is_over) return CUPLUG_ERROR_VALUE; /* none of the others begins */
+    make_pages(copy->view->data + place, bytes);
+  } else if (copy->is_for_dma && is_small(copy->view)) {
     copy_out(copy->packed + at, copy->view->data + place, bytes);
   } else if (is_fresh(copy)) {
     if (!is_small(copy->view)) make_pages(copy->view->data + place, bytes);
     copy_out(copy->view->data + place, copy->packed + at, bytes);
-  } else if (copy->is_write) {
-    cuplug__view_write(copy->view, place, bytes, copy->packed + at);
   } else {
-    cuplug__view_read(copy->view, place, bytes, copy->packed + at);
+    cuplug__view_copy(copy->view, copy->is_write, place, bytes, copy->packed + at);
   }
   return CUPLUG_OK;
 }
@@ -120,48 +121,35 @@ void cuplug__host_copy_end(cuplug__host_copy *copy) {
   copy->job = NULL;
 }
 
-/* Huge pages from the first one on that the memory has a part of. */
-static int make_piece(void *context, int64_t begin, int64_t end) {
-  const cuplug__host_pages *pages = context;
-  char *base = pages->from - (uintptr_t)pages->from % HUGE_PAGE;
-  char *low = base + begin < pages->from ? pages->from : base + begin;
-  char *high = base + end < pages->to ? base + end : pages->to;
-  if (pages->is_over) return CUPLUG_ERROR_VALUE; /* none of the others begins */
-  make_pages(low, (uint64_t)(high - low));
-  return CUPLUG_OK;
+void cuplug__host_pages_begin(cuplug__host_copy *pages, const cuplug__view *view, uint64_t first,
+                              uint64_t bytes) {
+  describe(pages, 1, view, first, bytes, NULL, HUGE_PAGE);
+  pages->loop.n_helpers = N_PAGE_MAKERS;
+  if (bytes) pages->job = cuplug__team_begin(&pages->loop);
 }
 
-void cuplug__host_pages_begin(cuplug__host_pages *pages, void *memory, uint64_t bytes) {
-  pages->from = memory;
-  pages->to = pages->from + bytes;
-  pages->is_over = 0;
-  pages->loop = (cuplug__loop){.body = make_piece,
-                               .context = pages,
-                               .n = (int64_t)((uintptr_t)memory % HUGE_PAGE + bytes),
-                               .grain = (int64_t)HUGE_PAGE,
-                               .n_helpers = N_PAGE_MAKERS};
-  pages->job = bytes ? cuplug__team_begin(&pages->loop) : NULL;
-}
-
-void cuplug__host_pages_end(cuplug__host_pages *pages) {
+void cuplug__host_pages_end(cuplug__host_copy *pages) {
   pages->is_over = 1;
-  if (pages->job) (void)cuplug__team_end(&pages->loop, pages->job);
-  pages->job = NULL;
+  cuplug__host_copy_end(pages);
+}
+
+static void copy_whole(int is_write, const cuplug__view *view, uint64_t bytes, void *packed,
+                       uint64_t piece) {
+  cuplug__host_copy copy;
+  if (bytes < STRIDED_BYTES) {
+    cuplug__view_copy(view, is_write, 0, bytes, packed);
+    return;
+  }
+  describe(&copy, is_write, view, 0, bytes, packed, piece);
+  (void)cuplug__team_run(copy.loop.n, copy.loop.grain, copy_piece, &copy);
 }
 
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to) {
-  cuplug__host_copy copy;
-  if (bytes < STRIDED_BYTES) {
-    cuplug__view_read(view, 0, bytes, to);
-    return;
-  }
-  describe(&copy, 0, view, 0, bytes, to, bytes < CACHED_BYTES ? SHARED_PIECE : VIEW_PIECE);
-  (void)cuplug__team_run(copy.loop.n, copy.loop.grain, copy_piece, &copy);
+  copy_whole(0, view, bytes, to, bytes < CACHED_BYTES ? SHARED_PIECE : VIEW_PIECE);
 }
 
 int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from) {
   const uint64_t bytes = (uint64_t)(cuplug_n_elements(from) * cuplug_element_bytes(from));
-  cuplug__host_copy copy;
   cuplug__view view;
   cuplug__view_array(&view, to);
   if (cuplug__view_is_contiguous(&view)) {
@@ -169,11 +157,8 @@ int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from) {
     cuplug__host_copy_whole(&view, bytes, to->data);
   } else if (cuplug__shares_elements(to)) {
     return 0;
-  } else if (bytes < STRIDED_BYTES) {
-    cuplug__view_write(&view, 0, bytes, from->data);
   } else {
-    describe(&copy, 1, &view, 0, bytes, from->data, piece_of(1, &view, bytes));
-    (void)cuplug__team_run(copy.loop.n, copy.loop.grain, copy_piece, &copy);
+    copy_whole(1, &view, bytes, from->data, piece_of(1, &view, bytes));
   }
   return 1;
 }

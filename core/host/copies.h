@@ -19,18 +19,11 @@ typedef struct cuplug__host_copy {
   cuplug__job *job;
   const cuplug__view *view; /* its bytes from `first` on */
   uint64_t first, lead;
-  char *packed;   /* the other side, contiguous */
-  int is_write;   /* to the view */
-  int is_for_dma; /* the DMA reads the packed bytes */
+  char *packed;        /* the other side, contiguous; NULL: only the pages of the view are made */
+  int is_write;        /* to the view */
+  int is_for_dma;      /* the DMA reads the packed bytes */
+  _Atomic int is_over; /* no more pages are made */
 } cuplug__host_copy;
-
-/* Pages of new memory, which the thread pool creates before code writes there. */
-typedef struct cuplug__host_pages {
-  cuplug__loop loop;
-  cuplug__job *job; /* NULL: none are made */
-  char *from, *to;
-  _Atomic int is_over;
-} cuplug__host_pages;
 
 /* Reads a view into contiguous memory, or writes it from there. Returns at once; both memories, and
  * the view, are in use until host_copy_end. Threads are woken until n_helpers are awake. Reads
@@ -41,12 +34,13 @@ void cuplug__host_copy_begin(cuplug__host_copy *copy, int is_write, const cuplug
 /* Reads a whole view, and waits; small ones on the calling thread only, others on all. */
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to);
 
-/* Returns at once; the memory stays until host_pages_end, which leaves the remaining pages to the
- * code that writes there. */
-void cuplug__host_pages_begin(cuplug__host_pages *pages, void *memory, uint64_t bytes);
-void cuplug__host_pages_end(cuplug__host_pages *pages);
-
 /* Takes part in the copy and returns when it is done, at once if it was. */
 void cuplug__host_copy_end(cuplug__host_copy *copy);
+
+/* The same for pages of new memory, a contiguous view's, which the thread pool creates before code
+ * writes there. The end leaves the remaining pages to that code. */
+void cuplug__host_pages_begin(cuplug__host_copy *pages, const cuplug__view *view, uint64_t first,
+                              uint64_t bytes);
+void cuplug__host_pages_end(cuplug__host_copy *pages);
 
 #endif

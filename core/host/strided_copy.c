@@ -16,6 +16,7 @@
 /* ---- Along one dimension --------------------------------------------------------------------- */
 
 #define LONG_BYTES 1024 /* from there on it pays to begin an instruction that fills memory */
+#define AVX2_BYTES 256  /* from there on wider vectors pay, without a change of order */
 
 #define ONE(size, k) memcpy(to + (k)*to_step, from + (k)*from_step, (size_t)(size));
 
@@ -57,6 +58,21 @@ static __attribute__((noinline)) void move_any(char *restrict to, int64_t to_ste
       break;                          \
     return 1;
 
+/* Elements whose copy is contiguous. 0: nothing was done. */
+static inline __attribute__((always_inline)) int move_steps(char *restrict to,
+                                                            const char *restrict from,
+                                                            int64_t from_step, int64_t n,
+                                                            int64_t bytes) {
+  switch (bytes) {
+    MOVE_KNOWN(1)
+    MOVE_KNOWN(2)
+    MOVE_KNOWN(4)
+    MOVE_KNOWN(8)
+    MOVE_KNOWN(16)
+  }
+  return 0;
+}
+
 #ifdef __x86_64__
 /* Writes an element many times by the instruction that stores whole lines. Returns how many. */
 static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t bytes) {
@@ -70,58 +86,26 @@ static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t 
   return n_done;
 }
 
-/* Places from the last to the first. */
-#define DOWN_4(k) (k) + 3, (k) + 2, (k) + 1, (k)
-#define DOWN_8(k) DOWN_4((k) + 4), DOWN_4(k)
-#define DOWN_16(k) DOWN_8((k) + 8), DOWN_8(k)
-#define DOWN_32(k) DOWN_16((k) + 16), DOWN_16(k)
-#define TURN(size, type, ...)                                                    \
-  case size: {                                                                   \
-    typedef type vector __attribute__((vector_size(32), aligned(1), may_alias)); \
-    for (int64_t i = 0; i < n_vectors; i++) {                                    \
-      const vector x = *(const vector *)(from + (size)-32 * (i + 1));            \
-      *(vector *)(to + 32 * i) = SHUFFLE(vector, x, x, __VA_ARGS__);             \
-    }                                                                            \
-    return n_vectors * 32 / (size);                                              \
-  }
-
-/* Writes elements of the other order. Returns their number. */
-__attribute__((target("avx2"))) static int64_t turn_vectors(char *to, const char *from, int64_t n,
-                                                            int64_t bytes) {
-  const int64_t n_vectors = n * bytes / 32;
-  switch (bytes) {
-    TURN(1, uint8_t, DOWN_32(0))
-    TURN(2, uint16_t, DOWN_16(0))
-    TURN(4, uint32_t, DOWN_8(0))
-    TURN(8, uint64_t, DOWN_4(0))
-    TURN(16, uint64_t, 2, 3, 0, 1)
-  }
-  return 0;
+/* Other instructions reverse small elements one by one. */
+__attribute__((target("avx2"))) static int move_steps_avx2(char *restrict to,
+                                                           const char *restrict from,
+                                                           int64_t from_step, int64_t n,
+                                                           int64_t bytes) {
+  return move_steps(to, from, from_step, n, bytes);
 }
-#endif
 
-/* Elements whose copy is contiguous. 0: nothing was done. */
-static inline int move_known(char *restrict to, const char *restrict from, int64_t from_step,
-                             int64_t n, int64_t bytes) {
-#ifdef __x86_64__
-  if (from_step == 0) {
+static int move_known(char *to, const char *from, int64_t from_step, int64_t n, int64_t bytes) {
+  if (!from_step) {
     const int64_t n_done = fill_words(to, from, n, bytes);
     to += n_done * bytes, n -= n_done;
+  } else if ((from_step < 0 || n * bytes >= AVX2_BYTES) && __builtin_cpu_supports("avx2")) {
+    return move_steps_avx2(to, from, from_step, n, bytes);
   }
-  if (from_step == -bytes && __builtin_cpu_supports("avx2")) {
-    const int64_t n_done = turn_vectors(to, from, n, bytes);
-    to += n_done * bytes, from -= n_done * bytes, n -= n_done;
-  }
-#endif
-  switch (bytes) {
-    MOVE_KNOWN(1)
-    MOVE_KNOWN(2)
-    MOVE_KNOWN(4)
-    MOVE_KNOWN(8)
-    MOVE_KNOWN(16)
-  }
-  return 0;
+  return move_steps(to, from, from_step, n, bytes);
 }
+#else
+#define move_known move_steps
+#endif
 
 void cuplug__move(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n,
                   int64_t bytes) {

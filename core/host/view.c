@@ -238,10 +238,10 @@ copy_bytes(direction way, const cuplug__view *v, uint64_t first, uint64_t bytes,
   if (done < bytes) copy(way, packed + done, at.data, bytes - done);
 }
 
-void cuplug__view_read(const cuplug__view *v, uint64_t first, uint64_t bytes, char *to) {
-  copy_bytes(READ, v, first, bytes, to);
-}
-
-void cuplug__view_write(const cuplug__view *v, uint64_t first, uint64_t bytes, const char *from) {
-  copy_bytes(WRITE, v, first, bytes, (char *)from);
+void cuplug__view_copy(const cuplug__view *v, int is_write, uint64_t first, uint64_t bytes,
+                       void *packed) {
+  if (is_write)
+    copy_bytes(WRITE, v, first, bytes, packed);
+  else
+    copy_bytes(READ, v, first, bytes, packed);
 }

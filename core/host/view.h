@@ -32,9 +32,9 @@ int cuplug__view_is_transposed(const cuplug__view *view);
  * share lines. 1: any. */
 uint64_t cuplug__view_piece(const cuplug__view *view);
 
-/* Copies the bytes [first, first + bytes) of C order to contiguous memory, and from it. Bytes
- * between the elements are not touched. */
-void cuplug__view_read(const cuplug__view *view, uint64_t first, uint64_t bytes, char *to);
-void cuplug__view_write(const cuplug__view *view, uint64_t first, uint64_t bytes, const char *from);
+/* Copies the bytes [first, first + bytes) of C order to contiguous memory, or writes them from it.
+ * Bytes between the elements are not touched. */
+void cuplug__view_copy(const cuplug__view *view, int is_write, uint64_t first, uint64_t bytes,
+                       void *packed);
 
 #endif

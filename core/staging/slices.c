@@ -36,7 +36,7 @@ typedef struct pipeline {
   uint64_t direct_mask;               /* bit k: array k is pinned, and needs no buffers */
   uint64_t buffered_bytes;            /* of a row, of the arrays that are not */
   int n_helpers;
-  cuplug__host_pages pages[CUPLUG_MAX_ARGUMENTS]; /* of outputs */
+  cuplug__host_copy pages[CUPLUG_MAX_ARGUMENTS]; /* of outputs */
   uint64_t slot_bytes, n_slices;
   uint64_t slice; /* rows of each slice except the last */
   uint64_t offsets[CUPLUG_MAX_ARGUMENTS];
@@ -335,7 +335,7 @@ static void begin_pages(pipeline *p) {
     const cuplug__staged_array *x = &s->arrays[k];
     const uint64_t bytes = cuplug__staged_array_bytes(x, s->n_rows);
     if (bytes_of(p, 0, k, 1) && bytes >= FRESH_BYTES && !is_direct(p, k))
-      cuplug__host_pages_begin(&p->pages[k], x->view.data + place_of(p, 0, k), bytes);
+      cuplug__host_pages_begin(&p->pages[k], &x->view, place_of(p, 0, k), bytes);
   }
 }
 

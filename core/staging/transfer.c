@@ -64,10 +64,8 @@ static int begin(transfer *t, uint64_t i) {
   if (t->n_copying > 1)
     cuplug__host_copy_begin(&t->copies[i % CUPLUG__N_PINNED], t->to_host, t->view, first, bytes,
                             buffer, t->n_helpers);
-  else if (t->to_host)
-    cuplug__view_write(t->view, first, bytes, buffer);
   else
-    cuplug__view_read(t->view, first, bytes, buffer);
+    cuplug__view_copy(t->view, t->to_host, first, bytes, buffer);
   return CUPLUG_OK;
 }
 
@@ -108,25 +106,10 @@ static int copy_directly(const transfer *t) {
 
 /* ---- Either way ------------------------------------------------------------------------------ */
 
-static int send(transfer *t) {
-  uint64_t n_begun = 0, n_sent = 0;
-  int status = CUPLUG_OK;
-  while (!status && n_sent < t->n_chunks) {
-    if (n_begun < t->n_chunks && n_begun - n_sent < t->n_copying) {
-      status = begin(t, n_begun++);
-    } else {
-      end(t, n_sent);
-      status = exchange(t, n_sent);
-      if (!status) status = cuplug__progress_tracker_add(t->tracker, bytes_of(t, n_sent), t->error);
-      n_sent++;
-    }
-  }
-  return status;
-}
-
-/* The DMA runs ahead as far as there are buffers. */
-static int receive(transfer *t) {
-  uint64_t n_requested = 0, n_begun = 0, n_done = 0;
+/* Begins as much as it may before it waits. To the host, the DMA comes first, and runs ahead as far
+ * as there are buffers; to the device it follows the copies. */
+static int run(transfer *t) {
+  uint64_t n_requested = t->to_host ? 0 : t->n_chunks, n_begun = 0, n_done = 0;
   int status = CUPLUG_OK;
   while (!status && n_done < t->n_chunks) {
     if (n_requested < t->n_chunks && n_requested - n_done < CUPLUG__N_PINNED) {
@@ -135,7 +118,9 @@ static int receive(transfer *t) {
       status = begin(t, n_begun++);
     } else {
       end(t, n_done);
-      status = cuplug__progress_tracker_add(t->tracker, bytes_of(t, n_done++), t->error);
+      if (!t->to_host) status = exchange(t, n_done);
+      if (!status) status = cuplug__progress_tracker_add(t->tracker, bytes_of(t, n_done), t->error);
+      n_done++;
     }
   }
   return status;
@@ -156,7 +141,7 @@ int cuplug__transfer(cuplug__channel *channel, int to_host, const cuplug__view *
   if (cuplug__is_for_driver(view, first, bytes)) return copy_directly(&t);
   int status = plan(&t);
   if (status) return status;
-  status = to_host ? receive(&t) : send(&t);
+  status = run(&t);
   if (!status) return CUPLUG_OK;
   /* Workers may still be at it, and a DMA be in flight that no event covers. */
   for (uint64_t i = 0; i < CUPLUG__N_PINNED; i++) end(&t, i);

@@ -17,6 +17,7 @@
 #define CUPLUG_ARGUMENTS_HPP
 
 #include <cuplug/signature.hpp>
+#include <type_traits>
 
 struct __half; /* users include <cuda_fp16.h>, <cuda_bf16.h>, <cuda_fp8.h> */
 struct __nv_bfloat16;
@@ -80,8 +81,8 @@ CUPLUG__DTYPE(FLOAT8_E5M2, __nv_fp8_e5m2, float, (float)from.f)
 #undef CUPLUG__DTYPE
 
 /** `const U` where T is const. */
-template <class T, class U> struct as_const_as { using type = U; };
-template <class T, class U> struct as_const_as<const T, U> { using type = const U; };
+template <class T, class U>
+using as_const_as = std::conditional_t<std::is_const<T>::value, const U, U>;
 
 /* ---- Arrays --------------------------------------------------------------------------------- */
 
@@ -138,8 +139,8 @@ public:
   uint32_t type() const { return cuplug_type(tensor_); } /* CUPLUG_FLOAT32 ... */
   int64_t element_bytes() const { return cuplug_element_bytes(tensor_); }
   /** The address as another type of elements: 16 bits of __half, float2 of complex<float>. */
-  template <class U> typename as_const_as<T, U>::type *as() const {
-    return reinterpret_cast<typename as_const_as<T, U>::type *>(data_);
+  template <class U> as_const_as<T, U> *as() const {
+    return reinterpret_cast<as_const_as<T, U> *>(data_);
   }
   /* For cuplug_fault_index. */
   uint32_t number() const { return tensors_ ? (uint32_t)(tensor_ - tensors_) : UINT32_MAX; }
@@ -218,22 +219,15 @@ private:
 };
 
 /** The sizes of a group of dimensions. */
-class sizes {
+class sizes : public list<int64_t> {
 public:
-  sizes(const int64_t *first, int n) : first_(first), n_(n) {}
-  int ndim() const { return n_; }
-  int64_t operator[](int k) const { return first_[k]; }
-  const int64_t *begin() const { return first_; }
-  const int64_t *end() const { return first_ + n_; }
+  sizes(const int64_t *first, int n) : list(cuplug_items{first, n}) {}
+  int ndim() const { return (int)size(); }
   int64_t product() const {
     uint64_t n = 1; /* unsigned, as in cuplug_n_elements */
-    for (int k = 0; k < n_; k++) n *= (uint64_t)first_[k];
+    for (int64_t size : *this) n *= (uint64_t)size;
     return (int64_t)n;
   }
-
-private:
-  const int64_t *first_;
-  int n_;
 };
 
 /** A parameter whose default is None: false, or a value. */
@@ -279,11 +273,8 @@ template <int number> struct known_choice {
   static_assert(number >= 0, "this is none of the strings that the signature allows");
   static constexpr int value = number;
 };
-template <class Choice> struct bare { using type = Choice; };
-template <class Choice> struct bare<const Choice> { using type = Choice; };
-template <class Choice> struct bare<Choice &> : bare<Choice> {};
 #define CUPLUG_CHOICE(parameter, text) \
-  cuplug::known_choice<cuplug::bare<decltype(parameter)>::type::number_of(text)>::value
+  cuplug::known_choice<std::decay_t<decltype(parameter)>::number_of(text)>::value
 
 /* ---- From a name to its argument ------------------------------------------------------------- */
 
@@ -309,20 +300,19 @@ template <class Name, class Value> auto as_maybe(const cuplug_call *call, Value 
 
 struct unknown {}; /* the result after a failed static_assert */
 
+template <class Name, class T>
+using element_of = std::conditional_t<Name::found.writable, T, const T>;
+
 template <class Name, class Dtype> auto get_array(const cuplug_call *call) {
   constexpr item found = Name::found;
-  using T = typename Dtype::element;
+  using T = element_of<Name, typename Dtype::element>;
   const cuplug_tensor *tensor = (found.output ? call->outputs : call->tensors) + found.index;
   if constexpr (found.unknown)
     return output<T, rank_at(Name::text(), found.dims)>(call, tensor);
-  else if constexpr (found.on_host && found.writable)
-    return host_array<T>(array<T>(call, tensor));
   else if constexpr (found.on_host)
-    return host_array<const T>(array<const T>(call, tensor));
-  else if constexpr (found.writable)
-    return array<T>(call, tensor);
+    return host_array<T>(array<T>(call, tensor));
   else
-    return array<const T>(call, tensor);
+    return array<T>(call, tensor);
 }
 
 template <class Name, class Dtype> auto get_scalar(const cuplug_call *call) {
@@ -341,10 +331,9 @@ template <class Name, class Dtype> auto get_scalar(const cuplug_call *call) {
     return as_maybe<Name>(call, list<int64_t>(scalar.list));
   else if constexpr (found.what == kind::floats)
     return as_maybe<Name>(call, list<double>(scalar.list));
-  else if constexpr (found.what == kind::arrays && found.writable)
-    return as_maybe<Name>(call, arrays<typename Dtype::element>(call, scalar.list));
   else if constexpr (found.what == kind::arrays)
-    return as_maybe<Name>(call, arrays<const typename Dtype::element>(call, scalar.list));
+    return as_maybe<Name>(call,
+                          arrays<element_of<Name, typename Dtype::element>>(call, scalar.list));
   else if constexpr (is_variable(Dtype())) {
     static_assert(!is_variable(Dtype()), "a scalar of a type variable, which the entry lists, too, "
                                          "in parentheses before the names");

@@ -24,6 +24,7 @@
 #include <cuplug/entries.hpp>
 #include <exception>
 #include <new>
+#include <utility>
 
 namespace cuplug {
 
@@ -66,25 +67,15 @@ struct grid : cuplug_grid {
   }
 };
 
-template <class T> T value_of();
-template <class To> void take(To);
-template <class To, class From, class = void> struct converts {
-  static constexpr bool value = false;
-};
-template <class To, class From> struct converts<To, From, decltype(take<To>(value_of<From>()))> {
-  static constexpr bool value = true;
-};
-
-template <int... k> struct numbers {};
-template <int n, int... k> struct numbers_below : numbers_below<n - 1, n - 1, k...> {};
-template <int... k> struct numbers_below<0, k...> { using type = numbers<k...>; };
+template <int... k> using numbers = std::integer_sequence<int, k...>;
+template <int n> using numbers_below = std::make_integer_sequence<int, n>;
 
 /** The parameters of a kernel. */
 template <class... P> struct parameters {
   static constexpr size_t n = sizeof...(P);
   template <class... A> static constexpr bool take() {
     if constexpr (sizeof...(A) == n)
-      return (converts<P, A>::value && ...);
+      return (std::is_convertible<A, P>::value && ...);
     else
       return false;
   }
@@ -97,7 +88,7 @@ template <size_t got, size_t expected> struct number_of_launch_arguments {
                                  "parameters: see number_of_launch_arguments<got, expected>");
 };
 template <int number, class From, class To> struct launch_argument {
-  static_assert(converts<To, From>::value,
+  static_assert(std::is_convertible<From, To>::value,
                 "launch: an argument does not convert to the kernel's parameter: see "
                 "launch_argument<number from 1, type of the argument, type of the parameter>");
 };
@@ -189,7 +180,7 @@ public:
     } else if constexpr (kernel_parameters::n != sizeof...(A)) {
       return (int)sizeof(number_of_launch_arguments<sizeof...(A), kernel_parameters::n>);
     } else {
-      using all = typename numbers_below<(int)sizeof...(A)>::type;
+      using all = numbers_below<(int)sizeof...(A)>;
       return (int)sizeof(check_launch<all, kernel_parameters, A...>);
     }
   }
@@ -203,7 +194,7 @@ private:
     static int body(void *context, int64_t begin, int64_t end) {
       const loop *at = static_cast<const loop *>(context);
       return guarded(at->call, [=] {
-        if constexpr (converts<int, decltype((*at->f)(begin, end))>::value)
+        if constexpr (std::is_convertible<decltype((*at->f)(begin, end)), int>::value)
           return (*at->f)(begin, end);
         else
           return (*at->f)(begin, end), (int)CUPLUG_OK;
@@ -239,30 +230,22 @@ bool run_dtype(const cuplug_call *call, uint32_t type, int *status) {
   }
 }
 
-/** The dtype of a type variable that occurs only in lists: of the first item of any of them. */
-struct list_dtype {
-  const cuplug_call *call;
-  const char *name;
-  int there;
-  uint32_t type;
-  bool operator()(const char *text, const item &part) {
-    if (part.what != kind::arrays || !is_word(text, part.type, name, there)) return false;
-    const cuplug_items &list = call->scalars[part.index].list;
-    if (!list.n) return false;
-    type = cuplug_type(static_cast<const cuplug_tensor *>(list.items));
-    return true;
-  }
-};
-
 /** The dtype of a call, which `source` has; 0: all lists are empty, and so it has only one. */
 template <class Entry, int there> uint32_t type_of_call(const cuplug_call *call) {
   constexpr item source = find_dtype(Entry::text(), Entry::type_names(), there);
   static_assert(source.what != kind::none,
                 "a type variable stands in no array that is always given");
-  if constexpr (source.what == kind::arrays) {
-    list_dtype finder{call, Entry::type_names(), there, 0};
-    visit_parts(Entry::text(), finder);
-    return finder.type;
+  if constexpr (source.what == kind::arrays) { /* of the first item of any list */
+    uint32_t type = 0;
+    visit_parts(Entry::text(), [&](const item &part) {
+      if (part.what != kind::arrays ||
+          !is_word(Entry::text(), part.type, Entry::type_names(), there))
+        return false;
+      const cuplug_items &list = call->scalars[part.index].list;
+      if (list.n) type = cuplug_type(static_cast<const cuplug_tensor *>(list.items));
+      return list.n > 0;
+    });
+    return type;
   } else {
     return cuplug_type((source.output ? call->outputs : call->tensors) + source.index);
   }
@@ -283,7 +266,7 @@ template <class Entry, class... T> int run_typed(const cuplug_call *call) {
   if constexpr (sizeof...(T) == n_words(Entry::type_names()))
     return Entry::template run<T...>(call);
   else
-    return choose_dtype<Entry, T...>(call, typename numbers_below<CUPLUG__N_DTYPES>::type());
+    return choose_dtype<Entry, T...>(call, numbers_below<CUPLUG__N_DTYPES>());
 }
 
 /** The body of an exported entry; no exception leaves it. */

@@ -211,14 +211,14 @@ constexpr int begin_of_outputs(const char *text) {
   return text[at] == '(' ? skip_spaces(text, at + 1) : at;
 }
 
-/** Calls visit(item) for each parameter, then each output, until it returns true; Visit stores its
- * result. Only here, tensors, scalars and outputs are counted. */
-template <class Visit> constexpr void visit_parts(const char *text, Visit &visit) {
+/** Calls visit(item) for each parameter, then each output, until it returns true. Only here,
+ * tensors, scalars and outputs are counted. */
+template <class Visit> constexpr void visit_parts(const char *text, Visit visit) {
   int n_arrays = 0, n_others = 0, n_outputs = 0;
   for (int at = begin_of_parameters(text); at >= 0; at = next_part(text, end_of_part(text, at))) {
     item part = read_part(text, at, false);
     part.index = part.what == kind::array ? n_arrays++ : n_others++;
-    if (visit(text, part)) return;
+    if (visit(part)) return;
   }
   int at = begin_of_outputs(text);
   if (at < 0) return;
@@ -227,29 +227,28 @@ template <class Visit> constexpr void visit_parts(const char *text, Visit &visit
   for (; at >= 0; at = bracketed ? next_part(text, end_of_part(text, at)) : -1) {
     item part = read_part(text, at, true);
     part.index = n_outputs++;
-    if (visit(text, part)) return;
+    if (visit(part)) return;
   }
 }
 
 /* ---- Names ---------------------------------------------------------------------------------- */
 
-/** Finds a parameter or output by name; `out` is an output that has none. */
-struct part_finder {
-  const char *name;
+/** The parameter or output of a name; `out` is an output that has none. */
+constexpr item find_part(const char *text, const char *name) {
   item found;
-  constexpr bool operator()(const char *text, const item &part) {
+  visit_parts(text, [&](const item &part) {
     const bool named = part.name != part.type;
     if (named ? !is_word(text, part.name, name) : !is_word("out", 0, name)) return false;
     found = part;
     return true;
-  }
-};
+  });
+  return found;
+}
 
-/** Finds a dimension, or a group, on its own in an array whose size is known. */
-struct size_finder {
-  const char *name;
+/** The first dimension, or group, of a name that is on its own in an array whose size is known. */
+constexpr item find_size(const char *text, const char *name) {
   item found;
-  constexpr bool operator()(const char *text, const item &part) {
+  visit_parts(text, [&](const item &part) {
     if (part.what != kind::array || part.optional || part.unknown) return false;
     int n[2] = {0, 0}, groups[2] = {0, 0}; /* dimensions and groups before and after it */
     bool seen = false, is_group = false;
@@ -271,38 +270,27 @@ struct size_finder {
     found.first = groups[0] ? -1 - n[1] : n[0];
     found.beside = n[0] + n[1];
     return true;
-  }
-};
+  });
+  return found;
+}
 
 /** The meaning of a name of a signature: a parameter, an output or a dimension. */
 constexpr item find(const char *text, const char *name) {
-  part_finder part{name, {}};
-  visit_parts(text, part);
-  if (part.found.what != kind::none) return part.found;
-  size_finder size{name, {}};
-  visit_parts(text, size);
-  return size.found;
+  const item part = find_part(text, name);
+  return part.what != kind::none ? part : find_size(text, name);
 }
 
-/** The first array that always has the dtype of a type variable: a parameter, else an output; and
+/** The first array that always has the dtype of a type variable: a parameter, else an output; else
  * the first list of arrays with it. */
-struct dtype_finder {
-  const char *name;
-  int there;
+constexpr item find_dtype(const char *text, const char *name, int there) {
   item found, in_list;
-  constexpr bool operator()(const char *text, const item &part) {
+  visit_parts(text, [&](const item &part) {
     if (part.optional || !is_word(text, part.type, name, there)) return false;
     if (part.what == kind::arrays && in_list.what == kind::none) in_list = part;
-    if (part.what != kind::array) return false;
-    found = part;
-    return true;
-  }
-};
-
-constexpr item find_dtype(const char *text, const char *name, int there) {
-  dtype_finder finder{name, there, {}, {}};
-  visit_parts(text, finder);
-  return finder.found.what == kind::none ? finder.in_list : finder.found;
+    if (part.what == kind::array) found = part;
+    return part.what == kind::array;
+  });
+  return found.what == kind::none ? in_list : found;
 }
 
 /** Where `where` binds a type variable, after the colon; -1: nowhere. */
@@ -332,15 +320,12 @@ constexpr int is_output(const item &found) {
 
 /** Those that an entry lists: a handle is set by a function. */
 constexpr int n_outputs_of(const char *text) {
-  struct {
-    int n;
-    constexpr bool operator()(const char *, const item &part) {
-      n += part.output && part.what != kind::handle;
-      return false;
-    }
-  } counter{0};
-  visit_parts(text, counter);
-  return counter.n;
+  int n = 0;
+  visit_parts(text, [&n](const item &part) {
+    n += part.output && part.what != kind::handle;
+    return false;
+  });
+  return n;
 }
 
 /* ---- Lists of words, as "(T, I)", and choices ------------------------------------------------ */

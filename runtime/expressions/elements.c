@@ -85,7 +85,7 @@ static char *direct(const operand *x, int64_t begin) {
 static void read_block(const work *w, const operand *x, char *block, int64_t begin, int64_t m) {
   char *together = x->load ? direct(x, begin) : NULL;
   char *to = x->load ? (char *)w->halves : block;
-  if (!together) core->view_read(&x->view, first_byte(x, begin), first_byte(x, m), to);
+  if (!together) core->view_copy(&x->view, 0, first_byte(x, begin), first_byte(x, m), to);
   if (x->load)
     x->load((float *)(void *)block, (const uint16_t *)(const void *)(together ? together : to),
             (size_t)m);
@@ -102,7 +102,7 @@ static void write_block(const work *w, const operand *x, char *block, int64_t be
   if (x->is_nontemporal)
     cuplug_copy_nontemporal(together, block, (size_t)(m * x->bytes));
   else
-    core->view_write(&x->view, first_byte(x, begin), first_byte(x, m), block);
+    core->view_copy(&x->view, 1, first_byte(x, begin), first_byte(x, m), block);
 }
 
 /* Fills a block up to whole groups with copies of its last element, which the code can take. */

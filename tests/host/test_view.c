@@ -85,7 +85,7 @@ static void check_range(const array *a, const cuplug__view *view, const char *wa
   char *to = malloc(bytes + 2);
   CHECK(to);
   to[0] = to[bytes + 1] = 77;
-  cuplug__view_read(view, first, bytes, to + 1);
+  cuplug__view_copy(view, 0, first, bytes, to + 1);
   CHECK(!memcmp(to + 1, wanted + first, bytes));
   CHECK(to[0] == 77 && to[bytes + 1] == 77);
   CHECK(first + bytes <= a->bytes);
@@ -116,7 +116,7 @@ static void check_written(const array *a, const cuplug__view *view, uint64_t fir
     cuplug__host_copy_begin(&copy, 1, view, first, bytes, from, CUPLUG__MAX_COPY_THREADS);
     cuplug__host_copy_end(&copy);
   } else {
-    cuplug__view_write(view, first, bytes, from);
+    cuplug__view_copy(view, 1, first, bytes, from);
   }
   CHECK(!memcmp(a->memory, wanted, a->memory_bytes));
   memcpy(a->memory, kept, a->memory_bytes);
