@@ -81,6 +81,19 @@ static void check_refusals(void) {
           "floating");
 }
 
+/* A list after it determines what an empty one cannot, however many arrays there are. */
+static void check_empty(void) {
+  use("f(xs: T[*s][], ys: T[*s][]) -> T[*s] where T: floating", NULL, 0);
+  cuplug_argument args[2] = {list(0, 0), list(1, 1)};
+  CHECK(!bind(args, 2) && frame.n_tensors == 2);
+  CHECK(frame.tensors[1].ndim == items[1][0].tensor.ndim);
+  CHECK(frame.scalars[0].list.n == 0 && frame.scalars[1].list.n == 1);
+  args[1] = list(1, 0);
+  refused(args, 2, CUPLUG_ERROR_VALUE,
+          "f: xs: got an empty list, expected at least one array, which determines T[*s] with T: "
+          "floating");
+}
+
 /* Memory for the first overload is released if the second one matches. */
 static void check_overloads(void) {
   use("adam(inout p: float64[*s][each], g: float64[*s][each])",
@@ -167,6 +180,7 @@ int main(void) {
   make_lists();
   check_each();
   check_refusals();
+  check_empty();
   check_overloads();
   check_names();
   check_numbers();
