@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cuplug._engine.adoption.description import description_path_of
-from cuplug._engine.base.flags import number_of
+from cuplug._engine.base.flags import architectures_flag, number_of
 from cuplug._engine.discovery.fields import check_owner, parameter_docs
 from cuplug._engine.discovery.table import read_functions, read_rows, read_table
 from cuplug._engine.lookup.adopted_libraries import describe
@@ -270,7 +270,8 @@ def _check_architectures(subject: Subject) -> Iterator[Finding]:
 
 
 def _compare_architectures(named: set[int], code: fatbin.Code) -> Iterator[Finding]:
-    there = {number_of(x) for x in code.machine_code | code.ptx}
+    compiled = fatbin.in_order(code.machine_code | code.ptx)
+    there = {number_of(x) for x in compiled}
     for architecture in sorted(named - there):
         yield _error(
             f"the table names architecture {dotted(architecture)}, the file has no code for it",
@@ -279,7 +280,8 @@ def _compare_architectures(named: set[int], code: fatbin.Code) -> Iterator[Findi
     for architecture in sorted(there - named):
         yield _warning(
             f"there is code for architecture {dotted(architecture)}, the table does not name it",
-            "compile the table and the kernels with the same architectures",
+            f"pass --arch {','.join(map(str, compiled))} to cuplug build, or compile a table in C with "
+            + architectures_flag(compiled),
         )
     if there and not any(isinstance(x, int) for x in code.ptx):
         newest = max(there)
