@@ -74,7 +74,7 @@ def check_file(path: str, folder: str = "") -> list[Finding]:
     subject = Subject(path, table, library)
     findings = []
     for name, fine, rule in RULES:
-        if rule in NEED_TABLE and not subject.table.rows:
+        if rule in NEED_TABLE and not (table.rows and table.name):
             continue
         found = list(rule(subject))
         for finding in found:
@@ -111,9 +111,9 @@ def _check_table(subject: Subject) -> Iterator[Finding]:
     elif subject.table.state != "ok" and not (
         _has_bad_signature(subject) or subject.elf_file.has_executable_stack
     ):
-        unsafe = any(finding.level == ERROR for finding in _check_permissions(subject))
+        is_trusted = _is_trusted(subject.path)
         advice = "compile it again, with the flags of `cuplug --cflags`"
-        yield _error(subject.table.reason, "see permissions, below" if unsafe else advice)
+        yield _error(subject.table.reason, advice if is_trusted else "let nobody else write there")
 
 
 def _has_bad_signature(subject: Subject) -> bool:
