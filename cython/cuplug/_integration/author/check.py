@@ -280,8 +280,8 @@ def _compare_architectures(named: set[int], code: fatbin.Code) -> Iterator[Findi
     for architecture in sorted(there - named):
         yield _warning(
             f"there is code for architecture {dotted(architecture)}, the table does not name it",
-            f"pass --arch {','.join(map(str, compiled))} to cuplug build, or compile a table in C with "
-            + architectures_flag(compiled),
+            f"pass --arch {','.join(map(str, compiled))} to cuplug build, or compile a table in C "
+            f"with {architectures_flag(compiled)}",
         )
     if there and not any(isinstance(x, int) for x in code.ptx):
         newest = max(there)

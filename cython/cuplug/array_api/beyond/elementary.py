@@ -336,10 +336,10 @@ def unravel_index(indices: Array, /, shape: Any, order: str | None = "C") -> tup
 
 def _sizes(named: str, shape: Any) -> list[int]:
     """Return the sizes of a shape, whose positions fit in 64 bits."""
-    sizes = [shape] if isinstance(shape, (int, np.integer)) else several(named, shape)
-    sizes = [integer(named, size) for size in sizes]
+    given = [shape] if isinstance(shape, (int, np.integer)) else several(named, shape)
+    sizes = [integer(named, size) for size in given]
     if min(sizes, default=0) < 0 or math.prod(sizes) >= 1 << 63:
-        raise ValueError(f"{named}: got {sizes}, expected sizes of at least 0, below 2**63 together")
+        raise ValueError(f"{named}: got {sizes}, expected sizes >= 0 with a product below 2**63")
     return sizes
 
 
