@@ -182,7 +182,12 @@ def test_positions():
             pair = (N % 4, N)
             wanted = np.ravel_multi_index(pair, (4, 9), mode, order)
             compare(np.ravel_multi_index([*map(ours, pair)], (4, 9), mode, order), wanted)
-    check_error("unravel_index", N, (2, 2))
+    for shape in ((2, 2), (0, 3), (2.5, 9), (1 << 33, 1 << 31), (1 << 63,)):
+        check_error("unravel_index", N, shape)
+    with pytest.raises(ValueError, match=r"shape: got \[8589934592, 2147483648\], expected sizes"):
+        xp.unravel_index(ours(N), (1 << 33, 1 << 31))
+    with pytest.raises(ValueError, match=r"dims: got \[-4, -9\], expected sizes >= 0"):
+        xp.ravel_multi_index([ours(N), ours(N)], (-4, -9))
     with pytest.raises(ValueError, match="beyond 3"):
         xp.ravel_multi_index([ours(N), ours(N)], (3, 9))
 

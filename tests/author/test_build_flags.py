@@ -10,6 +10,7 @@ from pathlib import Path
 
 import cuplug
 import pytest
+from cuplug._engine.discovery.table import read_table
 from cuplug._integration.author import build, fatbin
 from cuplug._integration.author.sources import find_source
 from cuplug._source.compilers import toolkit
@@ -205,7 +206,24 @@ def test_cmake_passes_letters_of_architectures(tmp_path):
     command = ["cmake", "-S", tmp_path, "-B", tmp_path / "made", "-G", "Unix Makefiles"]
     command += [f"-Dcuplug_DIR={cuplug.get_cmake_path()}"]
     command += [f"-DCMAKE_CUDA_COMPILER={toolkit.find_nvcc()}"]
-    for listed, wanted in (("80-real;90a", ["800,900a"]), ("80;90", [])):
+    command += ["-DCMAKE_CUDA_FLAGS=--extended-lambda --expt-relaxed-constexpr"]
+    for listed, wanted in (("80-real;90a", (800, "900a")), ("80;90", (800, 900))):
         subprocess.run([*command, f"-DCMAKE_CUDA_ARCHITECTURES={listed}"], check=True)
-        flags = (tmp_path / "made" / "CMakeFiles" / "top.dir" / "flags.make").read_text()
-        assert re.findall(r"-DCUPLUG_ARCHITECTURES=(\S+)", flags) == wanted
+        subprocess.run(["cmake", "--build", tmp_path / "made"], check=True)
+        assert read_table(str(tmp_path / "made" / "libtop.so")).architectures == wanted
+
+
+@pytest.mark.slow
+@needs_nvcc
+def test_the_remedy_for_architectures_that_the_table_does_not_name(tmp_path):
+    """Of options after `--` cuplug reads none, and `--arch 90a` replaces what nvcc would list."""
+    (tmp_path / "top.cu").write_text(LAMBDA)
+    options = ["-gencode", "arch=compute_80,code=[sm_80,compute_80]"]
+    done = run("build", "top.cu", "--arch", "90a", "--", *options, cwd=tmp_path)
+    assert "code for architecture 8.0, the table does not name it" in done.stdout + done.stderr
+    remedy = "compile a table in C with -DCUPLUG_ARCHITECTURES=800,900a"
+    assert f"pass --arch 80,90a to cuplug build, or {remedy}" in done.stdout + done.stderr
+    done = run("build", "top.cu", "--arch", "80,90a", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "architectures" not in done.stdout + done.stderr
+    assert read_table(str(tmp_path / "libtop.so")).architectures == (800, "900a")

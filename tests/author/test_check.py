@@ -174,6 +174,14 @@ def test_permissions(build, mode, level):
     assert problems(path)["permissions"][0] == level
 
 
+def test_a_folder_that_others_may_write_is_the_only_problem(build, tmp_path):
+    path = build(GOOD)
+    tmp_path.chmod(0o777)
+    level, said = problems(path)["table"]
+    assert (level, list(problems(path))) == ("error", ["table"])
+    assert f"{tmp_path}, on the way to it: anyone may write it (mode 777)" in said
+
+
 def test_an_ill_formed_signature_gets_a_caret_under_the_place(build):
     path = build(GOOD.replace("x: float32[...]", "x: float32[n"))
     level, text = problems(path)["signatures"]

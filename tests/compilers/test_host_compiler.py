@@ -254,6 +254,30 @@ def test_a_compiler_that_hangs(tmp_path, monkeypatch):
         assert has_ended(int(note.read_text()))
 
 
+def test_a_signal_handler_that_raises_while_a_compiler_runs(tmp_path, monkeypatch):
+    """TimeoutError is an OSError, and is not one of the compiler."""
+
+    def late(pipe, *_):
+        started.append(int(os.read(pipe, 20)))
+        raise TimeoutError("the caller's")
+
+    started = []
+    monkeypatch.setenv("CC", str(script(tmp_path / "compiler", "echo $$; sleep 77")))
+    monkeypatch.setattr(processes, "_read", late)
+    with pytest.raises(TimeoutError, match="the caller's"):
+        answer("int answer(void) { return 8; }")
+    assert has_ended(*started)
+
+
+def test_a_signal_handler_that_raises_while_a_compiler_starts(monkeypatch):
+    def late(*_, **__):
+        raise TimeoutError("the caller's")
+
+    monkeypatch.setattr(subprocess, "Popen", late)
+    with pytest.raises(TimeoutError, match="the caller's"):
+        answer("int answer(void) { return 8; }")
+
+
 def has_ended(pid):
     for _ in range(200):
         try:

@@ -119,6 +119,16 @@ def test_a_stopped_holder_is_not_waited_for_without_end(monkeypatch):
         kill(process)
 
 
+def test_a_signal_handler_that_raises_while_one_waits(monkeypatch):
+    def late(seconds):
+        raise TimeoutError("the caller's")
+
+    with key_lock.held(KEY):
+        monkeypatch.setattr(time, "sleep", late)
+        with pytest.raises(TimeoutError, match="the caller's"), key_lock.held(KEY):
+            raise AssertionError("it went on")
+
+
 def test_other_keys_are_free(monkeypatch):
     def slept(seconds):
         raise AssertionError("it waits")

@@ -78,10 +78,14 @@ def number_of(architecture: Architecture) -> int:
     return int(str(architecture).rstrip("af"))
 
 
-def _listed(architectures: Sequence[Architecture]) -> str:
-    """Return the flag with the architectures for the table: 900 for 90, 900a for "90a"."""
+def architectures_flag(architectures: Sequence[Architecture], nvcc: bool = False) -> str:
+    """Return the flag that lists architectures for the table: 900 for 90, 900a for "90a".
+
+    nvcc takes a comma in `-D` for the end of a macro, except after a backslash.
+    """
     listed = (str(x).replace(str(number_of(x)), f"{number_of(x)}0") for x in architectures)
-    return f"-DCUPLUG_ARCHITECTURES={','.join(listed)}"
+    comma = r"\," if nvcc else ","
+    return f"-DCUPLUG_ARCHITECTURES={comma.join(listed)}"
 
 
 def compiler(architectures: Sequence[Architecture], cxx: bool) -> list[str]:
@@ -89,7 +93,7 @@ def compiler(architectures: Sequence[Architecture], cxx: bool) -> list[str]:
 
     The table there receives the architectures, 90 for 9.0, for which nvcc compiles the rest.
     """
-    entries = _listed(architectures) if architectures else "-DCUPLUG_HOST_ONLY"
+    entries = architectures_flag(architectures) if architectures else "-DCUPLUG_HOST_ONLY"
     command = command_of("CXX", "c++") if cxx else command_of("CC", "cc")
     language = (*CXX_FLAGS, "-x", "c++") if cxx else C_FLAGS
     return [*command, *OPTIMIZED, f"-I{get_include()}", entries, *language]
@@ -106,7 +110,8 @@ def nvcc_compiler(nvcc: str, architectures: Sequence[Architecture]) -> list[str]
     code = {x: f"[sm_{x},compute_{x}]" if x == newest else f"sm_{x}" for x in architectures}
     targets = [f"-gencode=arch=compute_{x},code={code[x]}" for x in architectures]
     options = ["--threads", str(len(architectures))] if len(architectures) > 1 else []
-    options += [_listed(architectures)] if any(isinstance(x, str) for x in architectures) else []
+    if any(isinstance(x, str) for x in architectures):
+        options.append(architectures_flag(architectures, nvcc=True))
     return [
         *(nvcc, *OPTIMIZED, *NVCC_FLAGS, *NVCC_EXTENSIONS, *targets, *options, "-Xcompiler", host),
         f"-I{get_include()}",

@@ -334,6 +334,8 @@ def _run(command: list[str], directory: str) -> subprocess.CompletedProcess[str]
             errors="replace",
         )
     except OSError as error:
+        if error.errno is None:  # a signal handler raised it
+            raise
         advice = "install a compiler, or set CC, CXX or CUDACXX"
         raise BuildError(f"build: {command[0]}: {error.strerror}: {advice}") from None
 

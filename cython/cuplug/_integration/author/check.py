@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cuplug._engine.adoption.description import description_path_of
-from cuplug._engine.base.flags import number_of
+from cuplug._engine.base.flags import architectures_flag, number_of
 from cuplug._engine.discovery.fields import check_owner, parameter_docs
 from cuplug._engine.discovery.table import read_functions, read_rows, read_table
 from cuplug._engine.lookup.adopted_libraries import describe
@@ -74,7 +74,7 @@ def check_file(path: str, folder: str = "") -> list[Finding]:
     subject = Subject(path, table, library)
     findings = []
     for name, fine, rule in RULES:
-        if rule in NEED_TABLE and not subject.table.rows:
+        if rule in NEED_TABLE and not (table.rows and table.name):
             continue
         found = list(rule(subject))
         for finding in found:
@@ -111,9 +111,9 @@ def _check_table(subject: Subject) -> Iterator[Finding]:
     elif subject.table.state != "ok" and not (
         _has_bad_signature(subject) or subject.elf_file.has_executable_stack
     ):
-        unsafe = any(finding.level == ERROR for finding in _check_permissions(subject))
+        is_trusted = _is_trusted(subject.path)
         advice = "compile it again, with the flags of `cuplug --cflags`"
-        yield _error(subject.table.reason, "see permissions, below" if unsafe else advice)
+        yield _error(subject.table.reason, advice if is_trusted else "let nobody else write there")
 
 
 def _has_bad_signature(subject: Subject) -> bool:
@@ -270,7 +270,8 @@ def _check_architectures(subject: Subject) -> Iterator[Finding]:
 
 
 def _compare_architectures(named: set[int], code: fatbin.Code) -> Iterator[Finding]:
-    there = {number_of(x) for x in code.machine_code | code.ptx}
+    compiled = fatbin.in_order(code.machine_code | code.ptx)
+    there = {number_of(x) for x in compiled}
     for architecture in sorted(named - there):
         yield _error(
             f"the table names architecture {dotted(architecture)}, the file has no code for it",
@@ -279,7 +280,8 @@ def _compare_architectures(named: set[int], code: fatbin.Code) -> Iterator[Findi
     for architecture in sorted(there - named):
         yield _warning(
             f"there is code for architecture {dotted(architecture)}, the table does not name it",
-            "compile the table and the kernels with the same architectures",
+            f"pass --arch {','.join(map(str, compiled))} to cuplug build, or compile a table in C "
+            f"with {architectures_flag(compiled)}",
         )
     if there and not any(isinstance(x, int) for x in code.ptx):
         newest = max(there)

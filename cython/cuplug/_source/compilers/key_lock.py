@@ -33,8 +33,11 @@ def held(key: str) -> Iterator[None]:
     take turns.
     """
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):
+        try:
             _wait(stack, key)
+        except OSError as error:
+            if error.errno is None:  # a signal handler raised it
+                raise
         yield
 
 

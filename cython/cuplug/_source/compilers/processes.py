@@ -58,6 +58,8 @@ def run(
             start_new_session=True,
         )
     except OSError as error:
+        if error.errno is None:  # a signal handler raised it
+            raise
         other = "" if error.filename in (None, command[0]) else f"{error.filename}: "  # /dev/null
         said = f"{command[0]}: it cannot be started: {other}{error.strerror}"
         raise CompileError(said) from None
@@ -65,21 +67,22 @@ def run(
     with process:
         assert process.stdout is not None
         try:
-            output = _read(process.stdout.fileno(), end)
+            output = _read(process.stdout.fileno(), command, end)
             process.wait(max(0, end - time.monotonic()))
         except BaseException as error:
             # not yet waited for, so its number is not reused
             os.killpg(process.pid, signal.SIGKILL)
-            if not isinstance(error, (TimeoutError, subprocess.TimeoutExpired)):
+            if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             return Run(-1, f"{command[0]}: got no end after {LIMIT_S:g} s", timed_out=True)
     succeeded = not process.returncode and (made is None or os.path.isfile(made))
     return Run(process.returncode, output.decode(errors="replace"), succeeded)
 
 
-def _read(pipe: int, end: float) -> bytes:
+def _read(pipe: int, command: list[str], end: float) -> bytes:
     """Read a pipe until it is closed; return the beginning of the data."""
     import select
+    import subprocess
 
     kept = bytearray()
     while (left := end - time.monotonic()) > 0 and select.select([pipe], [], [], left)[0]:
@@ -87,7 +90,7 @@ def _read(pipe: int, end: float) -> bytes:
         if not part:
             return bytes(kept)
         kept += part[: MOST_BYTES - len(kept)]
-    raise TimeoutError
+    raise subprocess.TimeoutExpired(command, LIMIT_S)
 
 
 @contextlib.contextmanager
@@ -104,8 +107,10 @@ def working_directory() -> Iterator[str]:
         try:
             yield directory
         except OSError as error:
+            if error.errno is None:  # a signal handler raised it
+                raise
             place = error.filename or directory
-            raise CompileError(f"compiling: {place}: {error.strerror or error}") from None
+            raise CompileError(f"compiling: {place}: {error.strerror}") from None
 
 
 def temporary_places() -> Iterator[str]:

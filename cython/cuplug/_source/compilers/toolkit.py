@@ -84,7 +84,11 @@ def _version(nvcc: str) -> tuple[int, int] | None:
             timeout=20,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except subprocess.TimeoutExpired:
+        return None
+    except OSError as error:
+        if error.errno is None:  # a signal handler raised it
+            raise
         return None
     match = re.search(r"release (\d+)\.(\d+)", done.stdout)
     return (int(match[1]), int(match[2])) if match else None

@@ -321,17 +321,26 @@ def unravel_index(indices: Array, /, shape: Any, order: str | None = "C") -> tup
     if kind_of(places.dtype) not in ("int", "uint"):
         raise TypeError(f"unravel_index: indices: got {places.dtype}, expected integers")
     order = "C" if order is None else order
-    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    sizes = _sizes("unravel_index: shape", shape)
     if order not in ("C", "F"):
         raise ValueError(f'unravel_index: order: got {order!r}, expected "C" or "F"')
-    n = int(np.prod(sizes, dtype=np.int64))
+    n = math.prod(sizes)
     if bool(is_any((places < 0) | (places >= n))):
-        raise ValueError(f"unravel_index: got an index outside of the shape, expected 0 to {n - 1}")
+        raise ValueError(f"unravel_index: got an index beyond {sizes}, expected 0 <= index < {n}")
     found, rest = [], astype(places, "int64")
     for size in sizes if order == "F" else reversed(sizes):
         found.append(binary("remainder", rest, size))
         rest = binary("floor_divide", rest, size)
     return tuple(found if order == "F" else reversed(found))
+
+
+def _sizes(named: str, shape: Any) -> list[int]:
+    """Return the sizes of a shape, whose positions fit in 64 bits."""
+    given = [shape] if isinstance(shape, (int, np.integer)) else several(named, shape)
+    sizes = [integer(named, size) for size in given]
+    if min(sizes, default=0) < 0 or math.prod(sizes) >= 1 << 63:
+        raise ValueError(f"{named}: got {sizes}, expected sizes >= 0 with a product below 2**63")
+    return sizes
 
 
 def ravel_multi_index(
@@ -345,11 +354,7 @@ def ravel_multi_index(
     >>> print(xp.ravel_multi_index((xp.asarray([0, 1]), xp.asarray([2, 0])), (2, 3)))
     [2 3]
     """
-    named = "ravel_multi_index: dims"
-    sizes = [dims] if isinstance(dims, (int, np.integer)) else several(named, dims)
-    sizes = [integer(named, size) for size in sizes]
-    if math.prod(sizes) >= 1 << 63:
-        raise ValueError(f"{named}: got {sizes}, expected a product below 2**63")
+    sizes = _sizes("ravel_multi_index: dims", dims)
     modes = [mode] * len(sizes)
     if not isinstance(mode, str):
         modes = [str(each) for each in several("ravel_multi_index: mode", mode)]
