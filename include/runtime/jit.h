@@ -49,6 +49,9 @@ typedef struct cuplug_kernel_info {
   int32_t local_bytes;  /* per thread */
   int32_t constant_bytes;
   int32_t max_dynamic_shared_bytes; /* per block, with the device's opt-in */
+  int32_t sizes[6];           /* the maximum x, y and z of a block on the GPU, then of a grid */
+  int32_t n_processors;       /* of the GPU */
+  int32_t compute_capability; /* 90 for 9.0 */
 } cuplug_kernel_info;
 CUPLUG_API int cuplug_query_kernel(cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info,
                                    cuplug_error *error);
@@ -61,10 +64,9 @@ CUPLUG_API int cuplug_max_active_blocks(cuplug_kernel *kernel, int32_t device, i
 CUPLUG_API int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_bytes,
                                     int32_t *n_threads, int32_t *n_blocks, cuplug_error *error);
 
-/* Checks a grid against the limits of a kernel and a GPU, and opts in to shared memory above 48
- * KiB. Call it once before launching such a grid. [thread-safe] */
-CUPLUG_API int cuplug_check_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
-                                   cuplug_error *error);
+/* Allows launches with more than 48 KiB of shared memory per block. [thread-safe] */
+CUPLUG_API int cuplug_opt_in_shared(cuplug_kernel *kernel, int32_t device, uint32_t bytes,
+                                    cuplug_error *error);
 
 /* Launches a kernel; `parameters` points to the value of each. A grid without blocks launches
  * nothing and is not an error. A fault of an earlier call is reported first. [thread-safe]
