@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: their properties on a GPU, and their launch. */
-#include "kernels/kernel.h"
-
 #include "base/core.h"
 #include "kernels/driver.h"
 #include "kernels/image.h"
@@ -10,20 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct cuplug_kernel {
+  cuplug_kernel *next; /* next of the image's */
+  cuplug_image *image;
+  CUkernel handle;
+  _Atomic(CUfunction) functions[CUPLUG__MAX_GPUS]; /* NULL: not loaded there yet */
+  uint32_t shared_bytes[CUPLUG__MAX_GPUS];         /* opted in to, dynamic */
+  char name[];
+};
+
 /* Protects the images' lists of kernels, and the kernels' shared_bytes. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static cuplug_kernel *new_kernel(cuplug_image *image, CUkernel handle, const char *name) {
-  cuplug_kernel *new = calloc(1, sizeof *new);
-  char *copy = strdup(name);
-  if (!new || !copy) {
-    free(new);
-    free(copy);
-    return NULL;
-  }
+  cuplug_kernel *new = calloc(1, sizeof *new + strlen(name) + 1);
+  if (!new) return NULL;
   new->image = image;
   new->handle = handle;
-  new->name = copy;
+  strcpy(new->name, name);
   return new;
 }
 
@@ -58,8 +60,8 @@ int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *nam
   return *kernel ? CUPLUG_OK : core->no_memory(error, "loading a kernel");
 }
 
-int cuplug__kernel_load(cuplug_kernel *kernel, int32_t device, CUfunction *function,
-                        cuplug_error *error) {
+/* The function on the current device, where the first call loads its code. */
+static int load(cuplug_kernel *kernel, int32_t device, CUfunction *function, cuplug_error *error) {
   *function = atomic_load_explicit(&kernel->functions[device], memory_order_acquire);
   if (*function) return CUPLUG_OK;
   RELAXED mode = core->capture_allow_unsafe();
@@ -103,7 +105,7 @@ static cuplug__context enter(cuplug_kernel *kernel, int32_t device, CUfunction *
   if (context.status)
     core->prefix(error, "%s: ", kernel->name);
   else
-    context.status = cuplug__kernel_load(kernel, device, function, error);
+    context.status = load(kernel, device, function, error);
   return context;
 }
 
