@@ -44,7 +44,7 @@ def test_sources_are_short_licensed_and_well_named():
 
 
 # Maximum lines of C in each folder, which docs/architecture.md explains.
-MOST_LINES = {"core": 17_530, "runtime": 4_570, "include": 5_585}
+MOST_LINES = {"core": 17_450, "runtime": 3_940, "include": 5_530}
 
 
 @pytest.mark.parametrize("folder", MOST_LINES)
