@@ -46,7 +46,7 @@ class Box:
 FILES = Box(0, 27, 23, 17, "plugin files", ("libgather.so", "librelu.so", "libyours.so"))
 SOURCE = Box(0, 15, 23, 9, "source as text", ("an expression, a CUDA kernel",))
 RUNTIME = Box(
-    0, 0.5, 23, 11, "runtime", ("libcuplug_runtime", "compiles it, a plugin itself"), is_ours=True
+    0, 0.5, 23, 11, "runtime", ("libcuplug_runtime", "runs it, a plugin itself"), is_ours=True
 )
 CORE = Box(
     39,

@@ -26,7 +26,6 @@
   X(fail)                    \
   X(no_memory)               \
   X(prefix)                  \
-  X(library_of)              \
   X(library_open)            \
   X(library_symbol)          \
   X(write_strides)           \

@@ -16,12 +16,16 @@
 
 static const char doing[] = "listing plugins";
 
-/* A listing that grows. The indices hold files that count. */
+#define N_PLACES 1024
+
+enum { BY_NAME, BY_IDENTITY };
+
+/* A listing that grows. */
 typedef struct builder {
   cuplug_listing *listing;
   cuplug__trust *trust;
   size_t room;
-  cuplug__index by_name, by_identity;
+  uint32_t last[2][N_PLACES]; /* the files that count, by the hash of a key: as their `next` */
 } builder;
 
 int cuplug__file_counts(const cuplug_file *file) {
@@ -100,30 +104,33 @@ static int fill_changed(cuplug_file *file, const cuplug__plugin *plugin, cuplug_
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-static const cuplug_file *same_file(const builder *b, const cuplug__identity *own) {
-  size_t at = 0, k;
-  while (cuplug__index_next(&b->by_identity, cuplug__identity_hash(own), &at, &k))
-    if (b->listing->files[k].identity.inode == own->inode &&
-        b->listing->files[k].identity.device == own->device)
-      return &b->listing->files[k];
-  return NULL;
+static size_t place_of(int key, const cuplug_file *file) {
+  return (key == BY_NAME ? cuplug__hash_text(file->table.name)
+                         : cuplug__identity_hash(&file->identity)) %
+         N_PLACES;
 }
 
-static const cuplug_file *same_name(const builder *b, const char *name) {
-  size_t at = 0, k;
-  while (cuplug__index_next(&b->by_name, cuplug__hash_text(name), &at, &k))
-    if (!strcmp(b->listing->files[k].table.name, name)) return &b->listing->files[k];
-  return NULL;
+static int is_same_file(const cuplug__identity *a, const cuplug__identity *b) {
+  return a->inode == b->inode && a->device == b->device;
+}
+
+/* The first file that counts and is the same file, or has the same plugin's name; NULL: none. */
+static const cuplug_file *same(const builder *b, int key, const cuplug_file *file) {
+  const cuplug_file *files = b->listing->files, *found = NULL;
+  for (uint32_t k = b->last[key][place_of(key, file)]; k; k = files[k - 1].next[key])
+    if (key == BY_NAME ? !strcmp(files[k - 1].table.name, file->table.name)
+                       : is_same_file(&files[k - 1].identity, &file->identity))
+      found = &files[k - 1];
+  return found;
 }
 
 /* Later ones are compared with a file that counts. */
-static int count_file(builder *b, const cuplug_file *file, cuplug_error *error) {
-  const size_t k = (size_t)(file - b->listing->files);
-  if (!cuplug__file_counts(file)) return CUPLUG_OK;
-  if (cuplug__index_add(&b->by_identity, cuplug__identity_hash(&file->identity), k) &&
-      cuplug__index_add(&b->by_name, cuplug__hash_text(file->table.name), k))
-    return CUPLUG_OK;
-  return cuplug__no_memory(error, doing);
+static void count_file(builder *b, cuplug_file *file) {
+  for (int key = 0; cuplug__file_counts(file) && key < 2; key++) {
+    uint32_t *last = &b->last[key][place_of(key, file)];
+    file->next[key] = *last;
+    *last = (uint32_t)(file - b->listing->files) + 1;
+  }
 }
 
 /* Checks that a file in a searched directory has the name of its plugin. */
@@ -143,7 +150,7 @@ static int check_name(int directory, const cuplug_file *file, cuplug_error *erro
 static int judge(builder *b, cuplug_file *file, int directory, const cuplug__candidate *candidate,
                  cuplug_error *error) {
   cuplug_error reason;
-  const cuplug_file *earlier = same_file(b, &candidate->identity);
+  const cuplug_file *earlier = same(b, BY_IDENTITY, file);
   if (earlier) {
     cuplug__reject(&reason, "the same file as %s", earlier->path);
     return give_reason(file, CUPLUG_STATE_DUPLICATE, reason.message, error);
@@ -151,7 +158,7 @@ static int judge(builder *b, cuplug_file *file, int directory, const cuplug__can
   int status = check_name(directory, file, &reason);
   if (!status) status = cuplug__check_listed(candidate->fd, b->trust, &reason);
   if (status) return give_reason(file, CUPLUG_STATE_REJECTED, reason.message, error);
-  earlier = same_name(b, file->table.name);
+  earlier = same(b, BY_NAME, file);
   if (!earlier) return CUPLUG_OK;
   cuplug__reject(&reason, "shadowed by %s", earlier->path);
   return give_reason(file, CUPLUG_STATE_SHADOWED, reason.message, error);
@@ -197,7 +204,7 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
     file->loaded = cuplug__registry_is_loaded(&candidate.identity);
     if (!status && !result) status = judge(b, file, directory, &candidate, error);
   }
-  if (!status && file) status = count_file(b, file, error);
+  if (!status && file) count_file(b, file);
   cuplug__candidate_end(&candidate);
   return status;
 }
@@ -252,8 +259,6 @@ int cuplug__listing_make(cuplug__search *search, int with_files, cuplug_listing 
   if (!b.listing) return cuplug__no_memory(error, doing);
   int status = with_files ? add_all_files(&b, search, error) : CUPLUG_OK;
   take_directories(b.listing, search);
-  cuplug__index_end(&b.by_name);
-  cuplug__index_end(&b.by_identity);
   if (status)
     cuplug_free_listing(b.listing);
   else

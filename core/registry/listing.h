@@ -15,6 +15,7 @@ struct cuplug_file {
   int32_t origin;
   int32_t loaded;      /* 1: its code is in the process */
   int32_t is_borrowed; /* 1: the table belongs to a loaded plugin */
+  uint32_t next[2];    /* the file before it with the same hash of that key, from 1 on; 0: none */
   cuplug__identity identity;
   cuplug__table table; /* without parsed signatures, unless borrowed */
 };

@@ -235,31 +235,33 @@ static const char doing[] = "registering a plugin";
 /* With arrays of up to this size an entry that never waits takes a few microseconds. */
 #define INLINE_CALL_BYTES 16384
 
+static cuplug_operator **named_like(const cuplug__plugin *plugin, const char *name) {
+  return &plugin->named_like[cuplug__hash_text(name) % plugin->table.n_rows];
+}
+
 cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const char *name) {
-  const uint64_t hash = cuplug__hash_text(name);
-  size_t at = 0, k;
-  while (cuplug__index_next(&plugin->names, hash, &at, &k))
-    if (!strcmp(plugin->operators[k].name, name)) return &plugin->operators[k];
-  return NULL;
+  cuplug_operator *op = *named_like(plugin, name);
+  while (op && strcmp(op->name, name) != 0) op = op->next;
+  return op;
 }
 
 /* The operators, in the order of their first overloads, with their numbers of overloads. */
-static int name_operators(cuplug__plugin *plugin, cuplug_error *error) {
+static void name_operators(cuplug__plugin *plugin) {
   static _Atomic uint64_t n_made;
   for (uint32_t k = 0; k < plugin->table.n_rows; k++) {
     const char *name = plugin->table.rows[k].parsed->name;
     cuplug_operator *op = cuplug__plugin_operator(plugin, name);
     if (!op) {
-      op = &plugin->operators[plugin->n_operators];
+      cuplug_operator **first = named_like(plugin, name);
+      op = &plugin->operators[plugin->n_operators++];
       op->number = ++n_made;
       op->plugin = plugin;
       op->name = name;
-      if (!cuplug__index_add(&plugin->names, cuplug__hash_text(name), plugin->n_operators++))
-        return cuplug__no_memory(error, doing);
+      op->next = *first;
+      *first = op;
     }
     op->n_overloads++;
   }
-  return CUPLUG_OK;
 }
 
 static int make_overload(cuplug__plugin *plugin, const cuplug_overload *row, cuplug_error *error) {
@@ -277,9 +279,11 @@ int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
   const uint32_t n_rows = plugin->table.n_rows;
   plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
   cuplug__callable *next = plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
-  if (!plugin->operators || !plugin->overloads) return cuplug__no_memory(error, doing);
-  int status = name_operators(plugin, error);
-  if (!status) status = make_states(&plugin->table.state, &plugin->states, error);
+  plugin->named_like = calloc(n_rows, sizeof *plugin->named_like);
+  if (!plugin->operators || !plugin->overloads || !plugin->named_like)
+    return cuplug__no_memory(error, doing);
+  name_operators(plugin);
+  int status = make_states(&plugin->table.state, &plugin->states, error);
   for (uint32_t k = 0; k < plugin->n_operators; k++) {
     plugin->operators[k].overloads = next;
     next += plugin->operators[k].n_overloads;
@@ -309,7 +313,7 @@ void cuplug__plugin_free(cuplug__plugin *plugin) {
   free(plugin->states);
   cuplug__table_end(&plugin->table);
   cuplug__privates_end(&plugin->privates);
-  cuplug__index_end(&plugin->names);
+  free(plugin->named_like);
   free(plugin->path);
   free(plugin->operators);
   free(plugin->overloads);

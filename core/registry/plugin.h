@@ -70,6 +70,7 @@ struct cuplug_operator {
   uint64_t number; /* from 1 on, unique in this process; 0: its matches are not cached */
   const cuplug__plugin *plugin;
   const char *name;
+  cuplug_operator *next; /* of the plugin's, with the same hash of the name */
   uint32_t n_overloads;
   cuplug__callable *overloads;
   cuplug__overload_sets *rows; /* of an operator with several: cuplug__overloads_make */
@@ -151,12 +152,12 @@ struct cuplug__plugin {
   cuplug__table table;
   uint32_t n_operators;
   cuplug_operator *operators;
-  cuplug__index names;         /* of the operators */
-  cuplug__callable *overloads; /* table.n_rows of them, the rows of one operator are adjacent */
-  _Atomic uint64_t named;      /* cuplug__registry_moment when its name led to it; 0: never */
-  _Atomic uint64_t rank;       /* counts cuplug_load: the largest is searched first; 0 without */
-  void *_Atomic library;       /* NULL until the code is loaded */
-  cuplug__states *states;      /* of the overloads without their own; NULL: none */
+  cuplug_operator **named_like; /* table.n_rows lists of operators, by the hash of the name */
+  cuplug__callable *overloads;  /* table.n_rows of them, the rows of one operator are adjacent */
+  _Atomic uint64_t named;       /* cuplug__registry_moment when its name led to it; 0: never */
+  _Atomic uint64_t rank;        /* counts cuplug_load: the largest is searched first; 0 without */
+  void *_Atomic library;        /* NULL until the code is loaded */
+  cuplug__states *states;       /* of the overloads without their own; NULL: none */
   _Atomic int has_digest;
   uint8_t digest[32]; /* of the file, if requested */
   int is_in_place;    /* 1: it was loaded from the file itself, not from a copy */

@@ -1,66 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host API of run-time compilation: CUDA source, machine code, kernels. Not installed. */
+/* Machine code that was compiled at run time, and its kernels. Not installed. */
 #ifndef CUPLUG_RUNTIME_JIT_H
 #define CUPLUG_RUNTIME_JIT_H
 
 #include <cuplug/host.h>
 
 CUPLUG__BEGIN_C
-
-/* CUDA C++ for NVRTC. Arrays of strings have the length in the adjacent field. */
-typedef struct cuplug_program {
-  const char *text;
-  const char *name;         /* name of the source, in messages */
-  const char *architecture; /* architecture of the GPU: "90" for 9.0, "90a"; "compute_90" for PTX */
-  const char *const *options;
-  const char *const *names;        /* expressions, "scale<4>", whose lowered names are required */
-  const char *const *header_names; /* names in #include, found before any file */
-  const char *const *header_texts;
-  uint32_t n_options;
-  uint32_t n_names;
-  uint32_t n_headers;
-  uint32_t try_minimal; /* 1: first with --minimal, faster for a text that has no headers */
-  uint32_t is_part;     /* 1: the image will be a part for cuplug_link_program */
-} cuplug_program;
-
-/* The result; free it with cuplug_free_binary. */
-typedef struct cuplug_binary {
-  void *image; /* machine code; PTX if the GPU is newer than NVRTC; for a part, its LTO IR */
-  uint64_t image_bytes;
-  char **lowered; /* n_names of them, in the order of the program's names */
-  char *log;      /* the compiler's log, with warnings */
-  uint32_t n_names;
-  int32_t is_ptx;
-} cuplug_binary;
-
-/* Returns the path of the NVRTC to use: the loaded one, else the first in $CUDA_HOME, $CUDA_PATH,
- * `directories` (separated by ":", may be NULL), /usr/local/cuda and the dynamic linker's path.
- * Loads a library only in the last case. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_find_compiler(const char *directories, char path[4096], cuplug_error *error);
-
-/* Compiles with the NVRTC at `path`. The process keeps the first one used. The caller frees
- * `*binary` also after ERROR_COMPILE, when it contains the log. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_compile_program(const char *path, const cuplug_program *program,
-                                      cuplug_binary **binary, cuplug_error *error);
-CUPLUG_API void cuplug_free_binary(cuplug_binary *binary);
-
-/* Code to link and optimize as a whole by nvJitLink: LTO IR, PTX, cubins, fatbins, objects and
- * libraries, in arrays of n_parts. The options contain the architecture, "-arch=sm_90". */
-typedef struct cuplug_linking {
-  const char *name; /* in messages */
-  const void *const *parts;
-  const uint64_t *part_bytes;
-  const char *const *part_names;
-  const char *const *options;
-  uint32_t n_parts;
-  uint32_t n_options;
-  int32_t is_ptx; /* 1: the image will be PTX; "-ptx" is among the options */
-} cuplug_linking;
-
-/* Links with the nvJitLink at `path`. `*binary` is as for cuplug_compile_program. [thread-safe]
- * [no-cuda] */
-CUPLUG_API int cuplug_link_program(const char *path, const cuplug_linking *linking,
-                                   cuplug_binary **binary, cuplug_error *error);
 
 /* Machine code or PTX for the driver (CUDA 12.0 or newer). Opaque; never freed, because running
  * work may use it: a caller that loads the same thing repeatedly keeps the first result. */
@@ -104,6 +49,9 @@ typedef struct cuplug_kernel_info {
   int32_t local_bytes;  /* per thread */
   int32_t constant_bytes;
   int32_t max_dynamic_shared_bytes; /* per block, with the device's opt-in */
+  int32_t sizes[6];           /* the maximum x, y and z of a block on the GPU, then of a grid */
+  int32_t n_processors;       /* of the GPU */
+  int32_t compute_capability; /* 90 for 9.0 */
 } cuplug_kernel_info;
 CUPLUG_API int cuplug_query_kernel(cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info,
                                    cuplug_error *error);
@@ -116,10 +64,9 @@ CUPLUG_API int cuplug_max_active_blocks(cuplug_kernel *kernel, int32_t device, i
 CUPLUG_API int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_bytes,
                                     int32_t *n_threads, int32_t *n_blocks, cuplug_error *error);
 
-/* Checks a grid against the limits of a kernel and a GPU, and opts in to shared memory above 48
- * KiB. Call it once before launching such a grid. [thread-safe] */
-CUPLUG_API int cuplug_check_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
-                                   cuplug_error *error);
+/* Allows launches with more than 48 KiB of shared memory per block. [thread-safe] */
+CUPLUG_API int cuplug_opt_in_shared(cuplug_kernel *kernel, int32_t device, uint32_t bytes,
+                                    cuplug_error *error);
 
 /* Launches a kernel; `parameters` points to the value of each. A grid without blocks launches
  * nothing and is not an error. A fault of an earlier call is reported first. [thread-safe]

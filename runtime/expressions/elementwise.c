@@ -275,21 +275,19 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   cuplug_source *source = call->context;
   cuplug_scalar numbers[call->n_scalars + source->n_sizes + 1];
   const cuplug_scalar *scalars;
-  struct {
-    void *data[CUPLUG_MAX_LOOP_ARRAYS];
-  } arrays;
+  void *data[CUPLUG_MAX_LOOP_ARRAYS];
   CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;
   cuplug_variant variant;
   cuplug_loop_split cut;
   const cuplug_code *code;
   if (is_flat(call)) {
-    read_flat(call, source->raw, &loop, arrays.data);
+    read_flat(call, source->raw, &loop, data);
     /* A copy, since iterating changes them. */
     memcpy(strides[0], loop.strides[0], loop.n_arrays * sizeof(**strides));
     loop.strides = strides;
   } else {
-    read_loop(call, source, &loop, strides, arrays.data);
+    read_loop(call, source, &loop, strides, data);
   }
   if (!loop.n) return CUPLUG_OK;
   int status = read_scalars(call, source, numbers, &scalars);
@@ -306,6 +304,6 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   const long long n_blocks = (cut.n_items + of_block - 1) / of_block;
   const cuplug_grid grid = {.blocks = {(uint32_t)(n_blocks ? n_blocks : 1), 1, 1},
                             .threads = {CUPLUG__N_THREADS, 1, 1}};
-  void *arguments[] = {&arrays, (void *)scalars, &loop.n, &cut, divisors, steps};
+  void *arguments[] = {data, (void *)scalars, &loop.n, &cut, divisors, steps};
   return call->services->launch(call, code->function, &grid, arguments);
 }

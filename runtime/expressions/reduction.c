@@ -111,10 +111,6 @@ int cuplug__reduction_loops(cuplug__reduction *r) {
     tensors[k] = spread_output(call, k, axes, strides[k - n_inputs]);
   add_dims(r, tensors, axes);
   for (uint32_t k = 0; k < n; k++) r->data[k] = tensors[k].data;
-  if (r->kept.n && !r->reduced.n && !r->source->has_identity)
-    return cuplug_fail(
-        call, CUPLUG_ERROR_VALUE,
-        "got nothing along axis, expected at least one element: there is no identity");
   return CUPLUG_OK;
 }
 
@@ -162,6 +158,10 @@ int cuplug__reduction_run(cuplug__read_loops *read, cuplug__reducer *reduce,
   cuplug__loop_start(&r.reduced, call->n_tensors, reduced);
   int status = read(&r);
   if (status || !r.kept.n) return status;
+  if (!r.reduced.n && !r.source->has_identity)
+    return cuplug_fail(
+        call, CUPLUG_ERROR_VALUE,
+        "got nothing along axis, expected at least one element: there is no identity");
   cuplug__variant_start(&variant, call);
   return reduce(&r, &variant);
 }

@@ -23,8 +23,6 @@
 #include "expressions/reduction.h"
 #include "expressions/variant.h"
 
-#include <string.h>
-
 #define N_FEW 64          /* MOST_COLUMNS in reduction.cuh */
 #define N_FLAT 16         /* packs of a row from which loading its ends separately saves time */
 #define N_VALUE_BYTES 256 /* bytes of a thread's values, with 16 bytes for each field */
@@ -293,9 +291,6 @@ static int start(const cuplug__reduction *r, void *kernel, cuplug_grid g, void *
 
 static int launch(cuplug__reduction *r, const cuplug_variant *v, plan *p) {
   const cuplug_call *call = r->call;
-  struct {
-    void *data[CUPLUG_MAX_LOOP_ARRAYS];
-  } arrays;
   const uint32_t n_arrays = r->kept.n_arrays;
   cuplug_divisor kept[r->kept.ndim + 1], reduced[r->reduced.ndim + 1];
   long long kept_steps[(uint32_t)(r->kept.ndim + 1) * n_arrays];
@@ -305,14 +300,13 @@ static int launch(cuplug__reduction *r, const cuplug_variant *v, plan *p) {
   if (status) return status;
   r->kept.n *= v->columns ? v->width : 1; /* outputs without packs */
   if ((status = cuplug__reduction_partials(r))) return status;
-  memcpy(arrays.data, r->data, sizeof(r->data));
   cuplug__loop_pack(&r->kept, v->wide, kept, kept_steps);
   cuplug__loop_pack(&r->reduced, v->wide, reduced, reduced_steps);
   long long n_elements = r->reduced.n * (v->columns || v->flat ? 1 : v->width);
   long long n_reduced = r->reduced.n * p->n_columns;
   long long period = p->n_columns; /* threads whose packs begin with the same column */
   for (long long w = v->width; w > 1 && period % 2 == 0; w /= 2) period /= 2;
-  void *arguments[] = {&arrays,       (void *)call->scalars,
+  void *arguments[] = {r->data,       (void *)call->scalars,
                        &r->kept.n,    &n_reduced,
                        &r->part,      kept,
                        kept_steps,    reduced,

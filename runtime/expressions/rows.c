@@ -17,8 +17,6 @@
 #include "expressions/reduction.h"
 #include "expressions/variant.h"
 
-#include <string.h>
-
 #define N_PACK_BYTES 16
 #define N_ELEMENTS 16
 #define N_MOST_ELEMENTS 32
@@ -49,10 +47,6 @@ static int read_rows(cuplug__reduction *r) {
     r->reduced.strides[0][k] = step;
     r->data[k] = x->data;
   }
-  if (r->kept.n && !n && !r->source->has_identity)
-    return cuplug_fail(
-        call, CUPLUG_ERROR_VALUE,
-        "got nothing along axis, expected at least one element: there is no identity");
   return CUPLUG_OK;
 }
 
@@ -114,9 +108,6 @@ static uint32_t threads_of_row(long long n_elements, uint32_t width) {
 }
 
 static int launch(cuplug__reduction *r, const cuplug_variant *v, uint32_t threads) {
-  struct {
-    void *data[CUPLUG_MAX_LOOP_ARRAYS];
-  } arrays;
   cuplug_divisor kept[r->kept.ndim + 1];
   long long steps[(uint32_t)(r->kept.ndim + 1) * r->kept.n_arrays];
   const uint32_t rows = threads < CUPLUG__N_THREADS ? CUPLUG__N_THREADS / threads : 1;
@@ -125,9 +116,8 @@ static int launch(cuplug__reduction *r, const cuplug_variant *v, uint32_t thread
     return core->fail(cuplug__error_of(r->call), CUPLUG_ERROR_VALUE,
                       "got %lld rows, expected fewer", r->kept.n);
   cuplug_grid g = {.blocks = {(uint32_t)n_blocks, 1, 1}, .threads = {threads, rows, 1}};
-  memcpy(arrays.data, r->data, sizeof(r->data));
   cuplug__loop_pack(&r->kept, v->wide, kept, steps);
-  void *arguments[] = {&arrays, (void *)r->call->scalars, &r->kept.n, &r->reduced.n, kept,
+  void *arguments[] = {r->data, (void *)r->call->scalars, &r->kept.n, &r->reduced.n, kept,
                        steps,   r->reduced.strides[0]};
   return r->call->services->launch(r->call, r->code->function, &g, arguments);
 }

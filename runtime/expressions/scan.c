@@ -162,9 +162,6 @@ static int take_words(cuplug__reduction *s, const tiles *t, void **words, cuplug
 }
 
 static int launch(cuplug__reduction *s, const cuplug_variant *v) {
-  struct {
-    void *data[CUPLUG_MAX_LOOP_ARRAYS];
-  } arrays;
   cuplug_divisor lines[s->kept.ndim + 1], length = cuplug__divisor(s->reduced.n, v->wide);
   long long steps[(uint32_t)(s->kept.ndim + 1) * s->kept.n_arrays];
   tiles t = tiles_of(s, v);
@@ -173,11 +170,10 @@ static int launch(cuplug__reduction *s, const cuplug_variant *v) {
   if (t.n_blocks > INT32_MAX)
     return core->fail(cuplug__error_of(s->call), CUPLUG_ERROR_VALUE,
                       "got %lld lines of %lld elements, expected fewer", s->kept.n, s->reduced.n);
-  memcpy(arrays.data, s->data, sizeof(s->data));
   cuplug__loop_pack(&s->kept, v->wide, lines, steps);
   cuplug_grid g = {.blocks = {1, 1, 1}, .threads = {CUPLUG__N_THREADS, 1, 1}};
   void *arguments[] = {
-      &arrays, (void *)s->call->scalars, &s->kept.n, &s->reduced.n, &length,     lines,
+      s->data, (void *)s->call->scalars, &s->kept.n, &s->reduced.n, &length,     lines,
       steps,   s->reduced.strides[0],    &words,     &t.n_states,   &t.n_strips, &t.side};
   if (v->few && !(status = take_words(s, &t, &words, &g)))
     status = s->call->services->launch(s->call, s->code->function, &g, arguments);

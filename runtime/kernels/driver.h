@@ -65,9 +65,7 @@ typedef struct CUDA_RESOURCE_VIEW_DESC_st CUDA_RESOURCE_VIEW_DESC;
 #endif
 
 enum {
-  CUPLUG__MAX_BLOCK_DIM_X = 2, /* device attributes; y and z follow */
-  CUPLUG__MAX_GRID_DIM_X = 5,
-  CUPLUG__COOPERATIVE_LAUNCH = 95,
+  CUPLUG__MAX_BLOCK_DIM_X = 2, /* device attributes; y, z, and those of grids follow */
   CUPLUG__MAX_SHARED_OPTIN = 97,
   CUPLUG__KERNEL_MAX_THREADS = 0, /* kernel attributes */
   CUPLUG__KERNEL_SHARED_BYTES = 1,

@@ -37,20 +37,6 @@ static int load_data(cuplug_image *image, void *code) {
                                                          NULL, NULL, 0);
 }
 
-static cuplug_image *new_image(const char *name) {
-  cuplug_image *made = calloc(1, sizeof *made);
-  if (!made) return NULL;
-  made->name = strdup(name);
-  if (made->name) return made;
-  free(made);
-  return NULL;
-}
-
-static void free_image(cuplug_image *image) {
-  if (image) free(image->name);
-  free(image);
-}
-
 int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplug_image **loaded,
                       cuplug_error *error) {
   cuplug__clear(error);
@@ -61,9 +47,10 @@ int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplu
     return core->fail(error, CUPLUG_ERROR_CUDA,
                       "%s: code compiled at run time wants an NVIDIA driver of CUDA 12.0 or newer",
                       name);
-  cuplug_image *made = new_image(name);
+  cuplug_image *made = calloc(1, sizeof *made + strlen(name) + 1);
   char *copy = made ? malloc(bytes + 1) : NULL; /* PTX ends with a zero */
   if (copy) {
+    strcpy(made->name, name);
     memcpy(copy, image, bytes);
     copy[bytes] = 0;
     int code = load_data(made, copy);
@@ -73,7 +60,7 @@ int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplu
   }
   free(copy);
   if (status) {
-    free_image(made);
+    free(made);
     return status;
   }
   pthread_mutex_lock(&lock);

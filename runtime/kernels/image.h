@@ -10,9 +10,9 @@
 struct cuplug_image {
   cuplug_image *next; /* next of all images, which are never freed */
   CUlibrary library;
-  char *name;
   cuplug_kernel *kernels;
   char log[1024]; /* the driver's messages about PTX, possibly from the first use of a kernel */
+  char name[];
 };
 
 /* Copies the driver's messages about code of the image to the record. Returns the status. */

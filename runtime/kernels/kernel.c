@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: their properties on a GPU, and their launch. */
-#include "kernels/kernel.h"
-
 #include "base/core.h"
 #include "kernels/driver.h"
 #include "kernels/image.h"
@@ -10,22 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define USUAL_SHARED_BYTES 49152 /* the maximum for a block without opting in */
+struct cuplug_kernel {
+  cuplug_kernel *next; /* next of the image's */
+  cuplug_image *image;
+  CUkernel handle;
+  _Atomic(CUfunction) functions[CUPLUG__MAX_GPUS]; /* NULL: not loaded there yet */
+  uint32_t shared_bytes[CUPLUG__MAX_GPUS];         /* opted in to, dynamic */
+  char name[];
+};
 
 /* Protects the images' lists of kernels, and the kernels' shared_bytes. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static cuplug_kernel *new_kernel(cuplug_image *image, CUkernel handle, const char *name) {
-  cuplug_kernel *new = calloc(1, sizeof *new);
-  char *copy = strdup(name);
-  if (!new || !copy) {
-    free(new);
-    free(copy);
-    return NULL;
-  }
+  cuplug_kernel *new = calloc(1, sizeof *new + strlen(name) + 1);
+  if (!new) return NULL;
   new->image = image;
   new->handle = handle;
-  new->name = copy;
+  strcpy(new->name, name);
   return new;
 }
 
@@ -60,8 +60,8 @@ int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *nam
   return *kernel ? CUPLUG_OK : core->no_memory(error, "loading a kernel");
 }
 
-int cuplug__kernel_load(cuplug_kernel *kernel, int32_t device, CUfunction *function,
-                        cuplug_error *error) {
+/* The function on the current device, where the first call loads its code. */
+static int load(cuplug_kernel *kernel, int32_t device, CUfunction *function, cuplug_error *error) {
   *function = atomic_load_explicit(&kernel->functions[device], memory_order_acquire);
   if (*function) return CUPLUG_OK;
   RELAXED mode = core->capture_allow_unsafe();
@@ -71,35 +71,30 @@ int cuplug__kernel_load(cuplug_kernel *kernel, int32_t device, CUfunction *funct
   return CUPLUG_OK;
 }
 
-static int attribute(const cuplug_kernel *kernel, int32_t device, int which, int32_t *value,
-                     cuplug_error *error) {
-  int code = cuplug__kernel_driver()->cuKernelGetAttribute(value, which, kernel->handle,
-                                                           core->gpus[device].handle);
-  return core->cuda_check(error, code, "asking for a kernel's attributes");
-}
-
-static int limit(int32_t device, int which, int32_t *value, cuplug_error *error) {
-  int code = core->driver->cuDeviceGetAttribute(value, which, core->gpus[device].handle);
-  return core->cuda_check(error, code, "querying a GPU's limits");
-}
-
 static int query(const cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info,
                  cuplug_error *error) {
+  const CUdevice handle = core->gpus[device].handle;
   const struct {
     int which;
     int32_t *value;
-  } attributes[] = {{CUPLUG__KERNEL_MAX_THREADS, &info->max_threads},
-                    {CUPLUG__KERNEL_N_REGISTERS, &info->n_registers},
-                    {CUPLUG__KERNEL_SHARED_BYTES, &info->shared_bytes},
-                    {CUPLUG__KERNEL_LOCAL_BYTES, &info->local_bytes},
-                    {CUPLUG__KERNEL_CONSTANT_BYTES, &info->constant_bytes}};
-  for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
-    int status = attribute(kernel, device, attributes[i].which, attributes[i].value, error);
-    if (status) return status;
-  }
-  int status = limit(device, CUPLUG__MAX_SHARED_OPTIN, &info->max_dynamic_shared_bytes, error);
+  } of_kernel[] = {{CUPLUG__KERNEL_MAX_THREADS, &info->max_threads},
+                   {CUPLUG__KERNEL_N_REGISTERS, &info->n_registers},
+                   {CUPLUG__KERNEL_SHARED_BYTES, &info->shared_bytes},
+                   {CUPLUG__KERNEL_LOCAL_BYTES, &info->local_bytes},
+                   {CUPLUG__KERNEL_CONSTANT_BYTES, &info->constant_bytes}};
+  int code = 0;
+  for (size_t k = 0; !code && k < sizeof of_kernel / sizeof *of_kernel; k++)
+    code = cuplug__kernel_driver()->cuKernelGetAttribute(of_kernel[k].value, of_kernel[k].which,
+                                                         kernel->handle, handle);
+  if (code) return core->cuda_fail(error, code, "asking for a kernel's attributes");
+  code = core->driver->cuDeviceGetAttribute(&info->max_dynamic_shared_bytes,
+                                            CUPLUG__MAX_SHARED_OPTIN, handle);
+  for (int k = 0; !code && k < 6; k++)
+    code = core->driver->cuDeviceGetAttribute(&info->sizes[k], CUPLUG__MAX_BLOCK_DIM_X + k, handle);
   info->max_dynamic_shared_bytes -= info->shared_bytes;
-  return status;
+  info->n_processors = core->gpus[device].n_processors;
+  info->compute_capability = core->gpus[device].capability;
+  return core->cuda_check(error, code, "querying a GPU's limits");
 }
 
 /* Loads a kernel's code on the current device. */
@@ -110,7 +105,7 @@ static cuplug__context enter(cuplug_kernel *kernel, int32_t device, CUfunction *
   if (context.status)
     core->prefix(error, "%s: ", kernel->name);
   else
-    context.status = cuplug__kernel_load(kernel, device, function, error);
+    context.status = load(kernel, device, function, error);
   return context;
 }
 
@@ -177,86 +172,11 @@ int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_
   return core->cuda_check(error, code, "asking for a kernel's occupancy");
 }
 
-/* Checks x, y and z against the GPU's maximum. */
-static int check_sizes(const cuplug_kernel *kernel, int32_t device, const char *what,
-                       const uint32_t sizes[3], int first_limit, cuplug_error *error) {
-  for (int k = 0; k < 3; k++) {
-    int32_t greatest;
-    int status = limit(device, first_limit + k, &greatest, error);
-    if (status) return status;
-    if (sizes[k] <= (uint32_t)greatest) continue;
-    return core->fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: %s: got %u in dimension %c, expected at most %d", kernel->name, what,
-                      sizes[k], "xyz"[k], (int)greatest);
-  }
-  return CUPLUG_OK;
-}
-
-static int check_grid(const cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
-                      const cuplug_kernel_info *info, cuplug_error *error) {
-  const uint32_t *block = grid->threads;
-  const uint64_t n_threads = (uint64_t)block[0] * block[1] * block[2];
-  int status = check_sizes(kernel, device, "grid", grid->blocks, CUPLUG__MAX_GRID_DIM_X, error);
-  if (!status) status = check_sizes(kernel, device, "block", block, CUPLUG__MAX_BLOCK_DIM_X, error);
-  if (status) return status;
-  if (!n_threads || n_threads > (uint64_t)info->max_threads)
-    return core->fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: block: got %llu threads, expected 1 to %d with the %d registers that "
-                      "each takes",
-                      kernel->name, (unsigned long long)n_threads, (int)info->max_threads,
-                      (int)info->n_registers);
-  if ((int64_t)grid->shared_bytes > info->max_dynamic_shared_bytes)
-    return core->fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: shared: got %u bytes, expected at most %d on cuda:%d beside the %d "
-                      "that the kernel declares",
-                      kernel->name, grid->shared_bytes, (int)info->max_dynamic_shared_bytes,
-                      (int)device, (int)info->shared_bytes);
-  return CUPLUG_OK;
-}
-
-/* Clusters and programmatic launches require compute capability 9.0. */
-static int check_cluster(const cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
-                         cuplug_error *error) {
-  const int32_t capability = core->gpus[device].capability;
-  const char *asked = grid->cluster[0] ? "cluster" : "programmatic";
-  if (!grid->cluster[0] && !(grid->flags & CUPLUG_PROGRAMMATIC)) return CUPLUG_OK;
-  if (capability < 90)
-    return core->fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: %s: got a GPU of compute capability %d.%d, expected 9.0 or newer",
-                      kernel->name, asked, capability / 10, capability % 10);
-  for (int k = 0; k < 3; k++)
-    if (grid->cluster[0] && (!grid->cluster[k] || grid->blocks[k] % grid->cluster[k]))
-      return core->fail(error, CUPLUG_ERROR_VALUE,
-                        "%s: grid: got %u blocks in dimension %c, expected a multiple of the "
-                        "cluster's %u",
-                        kernel->name, grid->blocks[k], "xyz"[k], grid -> cluster[k]);
-  return CUPLUG_OK;
-}
-
-/* All blocks of a cooperative launch must run at once. */
-static int check_cooperative(const cuplug_kernel *kernel, CUfunction function, int32_t device,
-                             const cuplug_grid *grid, cuplug_error *error) {
-  const uint32_t *block = grid->threads;
-  const uint64_t n_blocks = (uint64_t)grid->blocks[0] * grid->blocks[1] * grid->blocks[2];
-  int32_t is_supported = 0, n_processors = 0, n_each = 0;
-  if (!(grid->flags & CUPLUG_COOPERATIVE)) return CUPLUG_OK;
-  int status = limit(device, CUPLUG__COOPERATIVE_LAUNCH, &is_supported, error);
-  if (!status) status = limit(device, CUPLUG__N_MULTIPROCESSORS, &n_processors, error);
-  if (status) return status;
-  int code = cuplug__kernel_driver()->cuOccupancyMaxActiveBlocksPerMultiprocessor(
-      &n_each, function, (int)(block[0] * block[1] * block[2]), grid->shared_bytes);
-  if (code) return core->cuda_fail(error, code, "asking for a kernel's occupancy");
-  const uint64_t most = is_supported ? (uint64_t)n_each * (uint64_t)n_processors : 0;
-  if (n_blocks <= most) return CUPLUG_OK;
-  return core->fail(error, CUPLUG_ERROR_VALUE,
-                    "%s: grid: got %llu blocks, expected at most %llu: those of a cooperative "
-                    "launch run at once",
-                    kernel->name, (unsigned long long)n_blocks, (unsigned long long)most);
-}
-
 /* The driver has one limit for each kernel and GPU, which only grows. */
-static int opt_in(cuplug_kernel *kernel, int32_t device, uint32_t bytes, cuplug_error *error) {
+int cuplug_opt_in_shared(cuplug_kernel *kernel, int32_t device, uint32_t bytes,
+                         cuplug_error *error) {
   int code = 0;
+  ENTER_OR_RETURN(device, error);
   pthread_mutex_lock(&lock);
   if (bytes > kernel->shared_bytes[device])
     code = cuplug__kernel_driver()->cuKernelSetAttribute(
@@ -264,20 +184,6 @@ static int opt_in(cuplug_kernel *kernel, int32_t device, uint32_t bytes, cuplug_
   if (!code && bytes > kernel->shared_bytes[device]) kernel->shared_bytes[device] = bytes;
   pthread_mutex_unlock(&lock);
   return core->cuda_check(error, code, "opting in to more shared memory");
-}
-
-int cuplug_check_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
-                        cuplug_error *error) {
-  CUfunction function;
-  cuplug_kernel_info info;
-  ENTERED context = enter(kernel, device, &function, error);
-  if (context.status) return context.status;
-  int status = query(kernel, device, &info, error);
-  if (!status) status = check_grid(kernel, device, grid, &info, error);
-  if (!status) status = check_cluster(kernel, device, grid, error);
-  if (!status && grid->shared_bytes + (uint64_t)info.shared_bytes > USUAL_SHARED_BYTES)
-    status = opt_in(kernel, device, grid->shared_bytes, error);
-  return status ? status : check_cooperative(kernel, function, device, grid, error);
 }
 
 int cuplug_launch_kernel(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,

@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
+from collections.abc import Sequence
 from functools import cache, cached_property
 
 from cuplug._engine.base import environment, flags
-from cuplug._source.compilers.program import find_compiler
+from cuplug._engine.base.libraries import find_loaded, open_library
+from cuplug.errors import CompileError
 
 # In nvidia/ of the packages' directory: CUDA 13 and newer; CUDA 12.
 LIBRARIES = ("cu{major}/lib", "cuda_nvrtc/lib")
 HEADERS = ("cuda_runtime/include", "cuda_cccl/include")
 MAJORS = range(19, 12, -1)
+FILES = [f"libnvrtc.so.{major}" for major in (*MAJORS, 12)]
 # Headers that replace the C and C++ standard library, and <cub/cub.cuh>.
 _STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standard")
 STANDARD_C, STANDARD_CPP = (os.path.join(_STANDARD, name) for name in ("c", "cpp"))
@@ -52,7 +56,7 @@ class Compiler:
 
 @cache
 def find() -> Compiler:
-    """Return this process's NVRTC; see `cuplug_find_compiler` in <cuplug/host.h>.
+    """Return this process's NVRTC, with its headers.
 
     Raises
     ------
@@ -72,6 +76,36 @@ def find() -> Compiler:
     headers = dict.fromkeys([*beside, *_other_headers(packages)])
     own = flags.get_include()
     return Compiler(path, (own, STANDARD_C, STANDARD_CPP, *headers))
+
+
+def find_compiler(directories: Sequence[str]) -> str:
+    """Return the path of NVRTC.
+
+    The loaded one, else the first in $CUDA_HOME, $CUDA_PATH, these directories, /usr/local/cuda and
+    the dynamic linker's path. Loads a library only in the last case.
+    """
+    homes = [environment.variable(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    toolkits = [*_libraries_in(homes), *directories, *_libraries_in(["/usr/local/cuda"])]
+    paths = (os.path.join(each, file) for each in toolkits for file in FILES)
+    found = find_loaded("libnvrtc.so.") or next((p for p in paths if os.access(p, os.R_OK)), None)
+    return found or _load_by_name()
+
+
+def _libraries_in(homes: Sequence[str]) -> list[str]:
+    return [f"{home}/{below}" for home in homes if home[:1] == "/" for below in ("lib64", "lib")]
+
+
+def _load_by_name() -> str:
+    """Load the NVRTC that only the dynamic linker finds, and return its path."""
+    for file in FILES:
+        with contextlib.suppress(OSError):
+            open_library(file)
+            return find_loaded("libnvrtc.so.")
+    raise CompileError(
+        f"there is no NVRTC, the compiler of CUDA source: {FILES[-1]} or newer was not found in "
+        "$CUDA_HOME, $CUDA_PATH, the nvidia-cuda-nvrtc packages of Python, /usr/local/cuda or on "
+        "the library path; install the CUDA toolkit or the Python package nvidia-cuda-nvrtc"
+    )
 
 
 def _headers_beside(path: str) -> list[str]:

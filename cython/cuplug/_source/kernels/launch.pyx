@@ -4,22 +4,25 @@
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from cuplug._engine.array.array cimport Array
 from cuplug._engine.array.buffer cimport origin_of
 from cuplug._engine.base.core cimport CUPLUG_CUDA, cuplug_error, cuplug_query_stream
 from cuplug._engine.base.core_call cimport cuplug_frame
-from cuplug._engine.base.core_call cimport cuplug_check_origin
+from cuplug._engine.base.core_call cimport cuplug_check_origin, cuplug_query_attribute
 from cuplug._engine.base.runtime cimport cuplug_join_origins
 from cuplug._engine.base.runtime cimport (
     CUPLUG_COOPERATIVE,
     CUPLUG_PROGRAMMATIC,
     cuplug_grid,
     cuplug_kernel,
+    cuplug_kernel_info,
     cuplug_launch_kernel,
-    cuplug_check_launch,
+    cuplug_max_active_blocks,
+    cuplug_opt_in_shared,
+    cuplug_query_kernel,
 )
 from cuplug._engine.base.status cimport raise_error
 from cuplug._engine.base.vectorcall cimport (
@@ -49,6 +52,9 @@ from cuplug._source.kernels.host_arguments cimport Block, Staged, check_targets,
 from cuplug._engine.base import nvtx_ranges
 
 cdef bint has_ranges = nvtx_ranges.is_on
+cdef enum:
+    USUAL_SHARED_BYTES = 49152  # the maximum for a block without opting in
+    COOPERATIVE_LAUNCH = 95  # a device attribute
 
 
 @cython.final
@@ -262,11 +268,89 @@ cdef int use_stream(Launch launch, launch_state *state, cuplug_frame *frame) exc
 
 
 cdef int check_grid(Launch launch, cuplug_kernel *kernel, int32_t device) except -1:
+    """Check a grid against the limits of a kernel and a GPU, once for each launch object."""
+    cdef cuplug_grid *grid = &launch.grid
+    cdef cuplug_kernel_info info
     cdef cuplug_error error
-    if cuplug_check_launch(kernel, device, &launch.grid, &error):
+    if cuplug_query_kernel(kernel, device, &info, &error):
         raise_error(&error)
+    refusal = (
+        refuse_sizes("grid", grid.blocks, &info.sizes[3])
+        or refuse_sizes("block", grid.threads, info.sizes)
+        or refuse_block(grid, &info, device)
+        or refuse_cluster(grid, &info)
+    )
+    if not refusal and grid.shared_bytes + <uint64_t>info.shared_bytes > USUAL_SHARED_BYTES:
+        if cuplug_opt_in_shared(kernel, device, grid.shared_bytes, &error):
+            raise_error(&error)
+    if not refusal and grid.flags & CUPLUG_COOPERATIVE:
+        refusal = refuse_cooperative(grid, &info, kernel, device)
+    if refusal:
+        raise ValueError(f"{launch.kernel.name}: {refusal}")
     launch.checked |= <uint64_t>1 << (device & 63)
     return 0
+
+
+cdef str refuse_sizes(str what, const uint32_t *sizes, const int32_t *most):
+    for k in range(3):
+        if sizes[k] > <uint32_t>most[k]:
+            return f"{what}: got {sizes[k]} in dimension {'xyz'[k]}, expected at most {most[k]}"
+    return ""
+
+
+cdef str refuse_block(const cuplug_grid *grid, const cuplug_kernel_info *info, int32_t device):
+    cdef uint64_t n = <uint64_t>grid.threads[0] * grid.threads[1] * grid.threads[2]
+    if not 0 < n <= <uint64_t>info.max_threads:
+        return (
+            f"block: got {n} threads, expected 1 to {info.max_threads} with the "
+            f"{info.n_registers} registers that each takes"
+        )
+    if grid.shared_bytes <= <int64_t>info.max_dynamic_shared_bytes:
+        return ""
+    return (
+        f"shared: got {grid.shared_bytes} bytes, expected at most "
+        f"{info.max_dynamic_shared_bytes} on cuda:{device} beside the {info.shared_bytes} that the "
+        "kernel declares"
+    )
+
+
+cdef str refuse_cluster(const cuplug_grid *grid, const cuplug_kernel_info *info):
+    """Clusters and programmatic launches require compute capability 9.0."""
+    if not (grid.cluster[0] or grid.flags & CUPLUG_PROGRAMMATIC):
+        return ""
+    if info.compute_capability < 90:
+        asked = "cluster" if grid.cluster[0] else "programmatic"
+        seen = info.compute_capability / 10
+        return f"{asked}: got a GPU of compute capability {seen}, expected 9.0 or newer"
+    for k in range(3):
+        if grid.cluster[0] and (not grid.cluster[k] or grid.blocks[k] % grid.cluster[k]):
+            return (
+                f"grid: got {grid.blocks[k]} blocks in dimension {'xyz'[k]}, expected a multiple "
+                f"of the cluster's {grid.cluster[k]}"
+            )
+    return ""
+
+
+cdef refuse_cooperative(
+    const cuplug_grid *grid, const cuplug_kernel_info *info, cuplug_kernel *kernel, int32_t device
+):
+    """All blocks of a cooperative launch must run at once."""
+    cdef uint32_t n_threads = grid.threads[0] * grid.threads[1] * grid.threads[2]
+    cdef int32_t n_each = 0, is_supported = 0, is_known = 0
+    cdef cuplug_error error
+    if cuplug_query_attribute(
+        device, COOPERATIVE_LAUNCH, &is_supported, &is_known, &error
+    ) or cuplug_max_active_blocks(
+        kernel, device, <int32_t>n_threads, grid.shared_bytes, &n_each, &error
+    ):
+        raise_error(&error)
+    cdef uint64_t n = <uint64_t>grid.blocks[0] * grid.blocks[1] * grid.blocks[2]
+    cdef uint64_t most = <uint64_t>n_each * <uint64_t>info.n_processors if is_supported else 0
+    if n <= most:
+        return ""
+    return (
+        f"grid: got {n} blocks, expected at most {most}: those of a cooperative launch run at once"
+    )
 
 
 cdef list stage_all(
