@@ -44,7 +44,7 @@ def test_sources_are_short_licensed_and_well_named():
 
 
 # Maximum lines of C in each folder, which docs/architecture.md explains.
-MOST_LINES = {"core": 17_300, "runtime": 3_940, "include": 5_410}
+MOST_LINES = {"core": 17_320, "runtime": 3_940, "include": 5_410}
 
 
 @pytest.mark.parametrize("folder", MOST_LINES)
