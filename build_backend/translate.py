@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translate the Cython modules that changed to C: translate.py BUILD N_PROCESSES [-Werror]
+"""Translate Cython modules that changed to C: translate.py BUILD N_PROCESSES [-Werror] [MODULE...]
 
-cython/cuplug/x.pyx becomes BUILD/cython/cuplug/x.c, and x.c.dep lists its sources.
-Cython's own functions are in each module, but those that it can share, which are in one more.
+Without names, it translates all. cython/cuplug/x.pyx becomes BUILD/cython/cuplug/x.c, and x.c.dep
+lists its sources. Cython's own functions are in each module, but those that it can
+share, which are in one more.
 """
 
 import gc
@@ -131,7 +132,8 @@ def main() -> None:
     build, n_processes = Path(sys.argv[1]), int(sys.argv[2])
     Options.warning_errors = "-Werror" in sys.argv
     multiprocessing.set_start_method("fork")  # so that the processes have all of this
-    modules = sorted(Path("cython").rglob("*.pyx"))
+    named = [Path(argument) for argument in sys.argv[3:] if argument.endswith(".pyx")]
+    modules = sorted(named or Path("cython").rglob("*.pyx"))
     stale = [str(path) for path in modules if not is_current(build / path.with_suffix(".c"))]
     try:
         share(build)
