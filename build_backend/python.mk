@@ -97,7 +97,7 @@ MODULE_CFLAGS := $(if $(SANITIZE),-O0,-Og) -g0 -fPIC -fno-plt -fvisibility=hidde
 MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -l:$(notdir $(RUNTIME)) -Wl,-rpath,'$$ORIGIN/$(subst $() $(),,$(patsubst %,../,$(wordlist 2,9,$(subst /, ,$*))))lib'
 
 # Calls and launches pass through the first, every call through some of the last.
-CALLED := $(foreach part,_memoryviews $(addprefix _engine/,arguments array base call interop modules) _source/fusion _source/kernels array_api,$(PACKAGE)/$(part)%)
+CALLED := $(foreach part,_memoryviews $(addprefix _engine/,arguments array base call cuda/memory host/blocks interop modules) _source/fusion _source/kernels array_api,$(PACKAGE)/$(part)%)
 ifndef SANITIZE
 $(filter $(CALLED),$(MODULES)): MODULE_CFLAGS += -O1
 $(addprefix $(PACKAGE)/,_memoryviews$(SUFFIX) _engine/arguments/inputs$(SUFFIX) _engine/call/operator$(SUFFIX)): MODULE_CFLAGS += -O2
