@@ -16,8 +16,16 @@ SUFFIX  := $(if $(CROSS),$(subst -$(shell uname -m)-,-$(CROSS)-,$(EXT_SUFFIX)),$
 # _cython holds what the others share of Cython's own code.
 MODULES := $(PYX:cython/cuplug/%.pyx=$(PACKAGE)/%$(SUFFIX)) $(PACKAGE)/_cython$(SUFFIX)
 
+# The demo and the commands that it shows do not import these. Where one was never built, `make demo`
+# puts a file in its place, which raises an error until `make` builds the module.
+ONLY_DEMO := $(if $(filter-out demo,$(MAKECMDGOALS)),,$(MAKECMDGOALS))
+OTHERS    := $(filter-out $(addprefix $(PACKAGE)/,_engine/modules/runtime% _source/kernels/function%),$(filter $(foreach part, \
+  _memoryviews _engine/adoption _engine/modules _integration _source/expressions _source/fusion _source/kernels,$(PACKAGE)/$(part)%),$(MODULES)))
+LATER     := $(if $(ONLY_DEMO),$(filter-out $(wildcard $(OTHERS)),$(OTHERS)))
+IMPORTED  := $(filter-out $(LATER),$(MODULES))
+
 # The environment takes longest, and waits for nothing.
-importable: $(INSTALLED)/build $(STAGED) $(MODULES) stale
+importable: $(INSTALLED)/build $(STAGED) $(IMPORTED) stale
 python: importable types $(PACKAGE)/typed/__init__.pxd $(PACKAGE)/ops.pyi
 
 $(PACKAGE)/%: cython/cuplug/%
@@ -48,8 +56,9 @@ MODULE_OF = cython/cuplug/$(firstword $(subst ., ,$(1:$(PACKAGE)/%=%))).pyx
 STALE     = $(filter-out $(STAGED),$(wildcard $(PACKAGE)/*.pxd)) $(filter-out $(STOCK) $(RUNTIME),$(wildcard $(PACKAGE)/lib/cuplug/*.so $(PACKAGE)/lib/libcuplug_runtime-*.so)) \
   $(foreach made,$(filter-out $(PACKAGE)/lib/%,$(wildcard $(addprefix $(PACKAGE)/,*.so */*.so */*/*.so))),$(if $(wildcard $(call MODULE_OF,$(made))),,$(filter-out $(MODULES),$(made))))
 stale:
-	@rm -rf $(STALE) $(GONE)
+	@rm -rf $(STALE) $(GONE) $(OTHERS:%$(SUFFIX)=%.py)
 	@test ! -d $(PACKAGE) || find $(PACKAGE) -xtype l -delete
+	@for each in $(LATER:%$(SUFFIX)=%.py); do mkdir -p $${each%/*} && ln -sfr build_backend/not_built.py $$each; done
 
 # Files that are as they were keep their time: modules are translated again only for others.
 $(DECLARED): $(HEADERS) $(INTERNAL) build_backend/declarations.py
@@ -64,11 +73,11 @@ $(STUBS): $(PYX) $(filter %.py %.pxd,$(SOURCES)) build_backend/stubs.py $(INSTAL
 	@touch $@
 
 # One run of Cython for all modules, as most of its time is its start.
-TRANSLATED := $(BUILD)/cython/translated
+TRANSLATED := $(BUILD)/cython/$(or $(ONLY_DEMO),translated)
 SETTLED += $(call settle,$(BUILD)/translated.config,$(PYX))
 $(TRANSLATED): $(PYX) $(PXD) $(DECLARED) build_backend/translate.py $(INSTALLED)/build $(BUILD)/translated.config
 	@mkdir -p $(@D)
-	$(call say,translate the Cython modules to C)$(PY) build_backend/translate.py $(BUILD) $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),$(CPUS)) $(WERROR)
+	$(call say,translate the Cython modules to C)$(PY) build_backend/translate.py $(BUILD) $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),$(CPUS)) $(WERROR) $(if $(ONLY_DEMO),$(filter $(IMPORTED:$(PACKAGE)/%$(SUFFIX)=cython/cuplug/%.pyx),$(PYX)))
 	@touch $@
 
 $(BUILD)/cython/%.c: $(TRANSLATED)
@@ -81,13 +90,14 @@ SETTLED += $(if $(VENV),,$(call settle,$(BUILD)/python.flags,$(shell $(PYTHON) b
 
 # Cython's C, and assertions in Python's headers, are not ours to warn about; symbols other than the
 # module's init stay hidden. As most functions of Python are called in one place of a module, it is
-# smaller without a PLT. With sanitizers, -Os takes three times as long to compile as -O0.
-MODULE_CFLAGS := $(if $(SANITIZE),-O0,-Os) -g0 -fPIC -fno-plt -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude $(HARDENED) \
+# smaller without a PLT. With -Og, compiling takes half of the time of -Os, and with -O0,
+# for sanitizers, a third.
+MODULE_CFLAGS := $(if $(SANITIZE),-O0,-Og) -g0 -fPIC -fno-plt -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude $(HARDENED) \
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE),-DNDEBUG)
 MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -l:$(notdir $(RUNTIME)) -Wl,-rpath,'$$ORIGIN/$(subst $() $(),,$(patsubst %,../,$(wordlist 2,9,$(subst /, ,$*))))lib'
 
 # Calls and launches pass through the first, every call through some of the last.
-CALLED := $(foreach part,_memoryviews $(addprefix _engine/,arguments array base call) _source/kernels,$(PACKAGE)/$(part)%)
+CALLED := $(foreach part,_memoryviews $(addprefix _engine/,arguments array base call cuda/memory host/blocks interop modules) _source/fusion _source/kernels array_api,$(PACKAGE)/$(part)%)
 ifndef SANITIZE
 $(filter $(CALLED),$(MODULES)): MODULE_CFLAGS += -O1
 $(addprefix $(PACKAGE)/,_memoryviews$(SUFFIX) _engine/arguments/inputs$(SUFFIX) _engine/call/operator$(SUFFIX)): MODULE_CFLAGS += -O2

@@ -49,7 +49,7 @@ def say_next(command: str, python: str) -> None:
     print(f"  {command} list")
     print(f"  {command} new half && {command} build half")
     print(f"  {python} -c '{code}'")
-    print("`make` builds the other stock plugins, too.")
+    print("`make` also builds the other stock plugins, kernels, expressions and adoption.")
 
 
 def run() -> None:

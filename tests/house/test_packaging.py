@@ -254,6 +254,7 @@ def test_the_demo_waits_for_the_plugin_that_it_shows(tmp_path):
     out = run_at([*make, f"PYTHON={python}"], ROOT)
     assert set(re.findall(r"lib/cuplug/lib(\w+)\.so", out)) == {"gather"}
     assert "call/operator.c" in out
+    assert "kernels/launch.c" not in out
 
 
 def test_the_demo_makes_the_command_that_it_shows(tmp_path):
@@ -261,15 +262,32 @@ def test_the_demo_makes_the_command_that_it_shows(tmp_path):
     assert "build_backend/link.py" in run_at([*make, f"VENV={tmp_path}/venv"], ROOT)
 
 
+def not_built(folder: Path) -> list[str]:
+    """Return the modules that `make demo` leaves for `make`, after a look at the error of one."""
+    make = ["make", "-n", "-f", "build_backend/build.mk", f"BUILD={folder}/build", "demo"]
+    (files,) = re.findall(r"for each in (.*?); do", run_at([*make, f"VENV={folder}/venv"], ROOT))
+    names = [file.partition("/python/")[2][:-3].replace("/", ".") for file in files.split()]
+    code = compile((BACKEND / "not_built.py").read_text(), "not_built.py", "exec")
+    with pytest.raises(ImportError, match=f"{names[0]}: not built, .* run `make`"):
+        exec(code, {"__name__": names[0]})
+    return names
+
+
 def test_what_the_demo_says_to_try_works(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(EXAMPLES)
     import demo
 
+    missing = f"import sys; sys.modules |= dict.fromkeys({not_built(tmp_path)})"
+    (tmp_path / "sitecustomize.py").write_text(missing)
+    monkeypatch.syspath_prepend(tmp_path)
     search = shlex.quote(os.pathsep.join(path for path in sys.path if path))
     python = f"PYTHONPATH={search} {shlex.quote(sys.executable)}"
     demo.say_next(f"{python} -m cuplug", python)
     heading, *commands, last = capsys.readouterr().out.splitlines()
-    assert (heading, last) == ("Try next:", "`make` builds the other stock plugins, too.")
+    assert heading == "Try next:"
+    assert last.startswith("`make` also builds the other stock plugins, ")
+    of_a_gpu = "import cuplug; cuplug.asarray([1.5]).numpy(); cuplug.synchronize()"
+    commands += [f"{python} -m cuplug doctor", f"{python} -c '{of_a_gpu}'"]
     results = [run_at(["sh", "-c", command], tmp_path) for command in commands]
     assert "leaky_relu" in results[0]
     assert (tmp_path / "half" / "libhalf.so").is_file()
