@@ -90,9 +90,10 @@ SETTLED += $(if $(VENV),,$(call settle,$(BUILD)/python.flags,$(shell $(PYTHON) b
 
 # Cython's C, and assertions in Python's headers, are not ours to warn about; symbols other than the
 # module's init stay hidden. As most functions of Python are called in one place of a module, it is
-# smaller without a PLT. With -Og, compiling takes half of the time of -Os, and with -O0,
-# for sanitizers, a third.
-MODULE_CFLAGS := $(if $(SANITIZE),-O0,-Og) -g0 -fPIC -fno-plt -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude $(HARDENED) \
+# smaller without a PLT. With -Og, compiling takes half of the time of -Os, which wheels take, and
+# with -O0, for sanitizers, a third.
+MODULES_O ?= -Og
+MODULE_CFLAGS := $(if $(SANITIZE),-O0,$(MODULES_O)) -g0 -fPIC -fno-plt -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude $(HARDENED) \
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE),-DNDEBUG)
 MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -l:$(notdir $(RUNTIME)) -Wl,-rpath,'$$ORIGIN/$(subst $() $(),,$(patsubst %,../,$(wordlist 2,9,$(subst /, ,$*))))lib'
 

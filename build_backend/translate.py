@@ -24,6 +24,7 @@ from Cython.Build import Dependencies, SharedModule
 from Cython.Compiler import Errors, ExprNodes, Main, Options
 
 SHARED = "cuplug._cython"
+KNOWN = "3.3."  # the version whose parts read_declarations puts together; others read all each time
 COMMON = {"freethreading_compatible": True, "annotation_typing": False}
 # Annotations are for stubs.py. Modules would make a dict of them for each function.
 ExprNodes.PyCFunctionNode.annotations_dict = property(lambda _: None, lambda _, made: None)
@@ -100,9 +101,7 @@ def translate(modules: list[str], build: Path, n_processes: int) -> None:
         "compiler_directives": {**COMMON, **Options.extra_warnings},
         "shared_utility_qualified_name": SHARED,
     }
-    translate_module = read_declarations(modules, options)
-    gc.freeze()  # else each process would copy what its collections visit
-    gc.set_threshold(50_000)
+    reads_once = Cython.__version__.startswith(KNOWN)
     begun: list[Process] = []
 
     def begin(*task) -> None:
@@ -112,11 +111,15 @@ def translate(modules: list[str], build: Path, n_processes: int) -> None:
         begun.append(Process(target=translate_module, args=task))
         begun[-1].start()
 
-    with tempfile.TemporaryDirectory(dir=build) as folder:
+    if reads_once:
+        translate_module = read_declarations(modules, options)
+        gc.freeze()  # else each process would copy what its collections visit
+        gc.set_threshold(50_000)
         Dependencies.cythonize_one = begin
-        Dependencies.cythonize(
-            modules, build_dir=folder, depfile=True, force=True, quiet=True, **options
-        )
+    with tempfile.TemporaryDirectory(dir=build) as folder:
+        n = 0 if reads_once else n_processes
+        more = {"depfile": True, "force": True, "quiet": True}
+        Dependencies.cythonize(modules, build_dir=folder, nthreads=n, **more, **options)
         for process in begun:
             process.join()
         if any(process.exitcode for process in begun):

@@ -58,7 +58,7 @@ def settings(machine: str) -> dict[str, str]:
     linker = f"{sys.executable} -m ziglang cc -target {machine}-linux-gnu.{GLIBC} -s"
     linker += " -Wl,--gc-sections"  # leaves out what zig brings and nothing calls
     defaults = {"SOURCE_DATE_EPOCH": str(epoch()), "LINKER": linker}
-    defaults |= {"CUDA_ARCHS": "all", "NVCCFLAGS": ""}
+    defaults |= {"CUDA_ARCHS": "all", "NVCCFLAGS": "", "MODULES_O": "-Os"}
     scripts = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return defaults | without(OF_MAKE) | {"PATH": scripts}
 
